@@ -1,0 +1,50 @@
+"""Attention for recurrent models in Keras 3."""
+
+from keras_attention import datasets
+from keras_attention.alignment import plot_attention
+from keras_attention.attention import Attention
+from keras_attention.attention import BahdanauAttention
+from keras_attention.attention import LuongAttention
+from keras_attention.attention import PreparedMemory
+from keras_attention.cells import AttentionRNNCell
+from keras_attention.cells import BahdanauRNNCell
+from keras_attention.cells import LuongRNNCell
+from keras_attention.decoding import AttentionDecoder
+from keras_attention.decoding import DecodingResult
+from keras_attention.decoding import DecodingStrategy
+from keras_attention.decoding import GreedySearch
+from keras_attention.decoding import decode
+from keras_attention.recurrent import AttentionRNN
+from keras_attention.recurrent import StateBridge
+from keras_attention.scores import AdditiveScore
+from keras_attention.scores import ConcatScore
+from keras_attention.scores import DotScore
+from keras_attention.scores import GeneralScore
+from keras_attention.scores import Score
+
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AdditiveScore",
+    "Attention",
+    "AttentionDecoder",
+    "AttentionRNN",
+    "AttentionRNNCell",
+    "BahdanauAttention",
+    "BahdanauRNNCell",
+    "ConcatScore",
+    "DecodingResult",
+    "DecodingStrategy",
+    "DotScore",
+    "GeneralScore",
+    "GreedySearch",
+    "LuongAttention",
+    "LuongRNNCell",
+    "PreparedMemory",
+    "Score",
+    "StateBridge",
+    "datasets",
+    "decode",
+    "plot_attention",
+]

@@ -1,0 +1,245 @@
+"""The contract of a recurrent cell that attends to a memory."""
+
+import keras
+from keras import ops
+
+from keras_attention.attention import Attention
+from keras_attention.cells import wrapped_cell
+from keras_attention.validation import check_same_size
+from keras_attention.validation import is_shape
+
+
+class AttentionRNNCell(keras.layers.Layer):
+    """One step of a recurrent decoder that looks at a memory.
+
+    This is the abstract base of `BahdanauRNNCell` and `LuongRNNCell`. Unlike
+    a plain Keras cell, it takes the memory as an argument of every step, so
+    nothing of a batch stays on the cell:
+
+    ```python
+    memory = cell.prepare_memory(encoder_output, encoder_mask)  # once
+    states = cell.get_initial_state(batch_size, memory)
+    for inputs in time_steps:
+        output, states, attention_scores = cell(inputs, states, memory)
+    ```
+
+    `AttentionRNN` is that loop as a layer.
+
+    Args:
+        cell: A Keras RNN cell: `GRUCell`, `LSTMCell`, `SimpleRNNCell`,
+            `StackedRNNCells`, or any object with their contract.
+        attention: An attention layer, or a list of several; the contexts of
+            several are concatenated.
+
+    Call arguments:
+        inputs: Float, `(batch, units)`, one time step.
+        states: A list as `get_initial_state` returns: the states of `cell`,
+            then those that the attention adds.
+        memory: As `prepare_memory` returns.
+        training: Whether dropout is on.
+
+    Output shape:
+        A tuple of the output `(batch, output_size)`, the next states, and a
+        list with the attention scores `(batch, memory_length)` of every
+        attention.
+    """
+
+    def __init__(self, cell, attention, **kwargs):
+        super().__init__(**kwargs)
+        owner = type(self).__name__
+        wrapped_cell.check_cell(owner, cell)
+        attentions = attention if isinstance(attention, list) else [attention]
+        for candidate in attentions:
+            if not isinstance(candidate, Attention):
+                raise ValueError(
+                    f"`{owner}` received attention={candidate!r}. Expected "
+                    "an attention layer of this library, for example "
+                    "BahdanauAttention(64), or a list of such layers."
+                )
+        self.cell = cell
+        self.attention = attention
+
+    @property
+    def attentions(self):
+        """The attention layers, as a list also where there is one."""
+        if isinstance(self.attention, Attention):
+            return [self.attention]
+        return list(self.attention)
+
+    @property
+    def attention_is_recurrent(self):
+        """Whether a step needs the attention of the step before.
+
+        Where it does not, `AttentionRNN` attends from all steps at once.
+        """
+        raise NotImplementedError
+
+    @property
+    def output_size(self):
+        """Units of the output."""
+        raise NotImplementedError
+
+    @property
+    def query_size(self):
+        """Units of the query that attention layers get."""
+        raise NotImplementedError
+
+    @property
+    def state_size(self):
+        """Sizes of the states that do not depend on the memory."""
+        return wrapped_cell.state_sizes(self.cell)
+
+    @property
+    def context_size(self):
+        """Units of the context, over all attentions. Known once built."""
+        return sum(attention.value_units for attention in self.attentions)
+
+    def get_initial_state(self, batch_size=None, memory=()):
+        """Returns the states before the first step.
+
+        Args:
+            batch_size: Integer or scalar tensor.
+            memory: As `prepare_memory` returns. Needed where an attention
+                keeps a state of its own.
+
+        Returns:
+            A list: zeros for `cell`, then what the attention adds.
+        """
+        states = wrapped_cell.zero_states(
+            self.cell, batch_size, self.compute_dtype
+        )
+        return states + self.initial_attention_states(memory)
+
+    def initial_attention_states(self, memory):
+        """Returns the states of all attentions, in one flat list."""
+        pairs = zip(self.attentions, memory, strict=False)
+        states = (attention.initial_state(part) for attention, part in pairs)
+        return [tensor for state in states for tensor in state]
+
+    def build_attention(self, memory_shape):
+        """Creates the weights of the attention layers.
+
+        Args:
+            memory_shape: Shape of the memory; a list of shapes if there is
+                one memory for each attention.
+        """
+        shapes = self._per_attention(memory_shape)
+        for attention, shape in zip(self.attentions, shapes, strict=True):
+            if not attention.built:
+                query_shape = (shape[0], None, self.query_size)
+                attention.build([query_shape, shape])
+
+    def check_attention_built(self):
+        """Raises ValueError unless the attention layers have weights."""
+        for attention in self.attentions:
+            if not attention.built:
+                raise ValueError(
+                    f"`{type(self).__name__}` was built before its attention "
+                    f"layer `{attention.name}`, whose weights depend on the "
+                    "memory. Call `prepare_memory(memory)` or "
+                    "`build_attention(memory_shape)` first."
+                )
+
+    def prepare_memory(self, memory, memory_mask=None):
+        """Computes once what every step needs of the memory.
+
+        Args:
+            memory: Float, `(batch, memory_length, memory_units)`, or a list
+                with one memory for each attention.
+            memory_mask: Boolean, `(batch, memory_length)`, True marks a real
+                token, or None; a list if memory is one.
+
+        Returns:
+            A list with a `PreparedMemory` for each attention.
+        """
+        memories = self._per_attention(memory)
+        masks = self._per_attention(memory_mask)
+        self.build_attention([part.shape for part in memories])
+        return [
+            attention.prepare_memory(part, mask)
+            for attention, part, mask in zip(
+                self.attentions, memories, masks, strict=True
+            )
+        ]
+
+    def _per_attention(self, value):
+        """Repeats what is common to all attentions, once for each."""
+        count = len(self.attentions)
+        if not isinstance(value, (list, tuple)) or is_shape(value):
+            return [value] * count
+        if len(value) != count:
+            raise ValueError(
+                f"`{type(self).__name__}` received {len(value)} memories or "
+                f"memory masks for {count} attention layers. Expected one "
+                "for all, or a list with one for each."
+            )
+        return value
+
+    def attend(self, query, memory, states, training):
+        """Lets every attention take one step.
+
+        Args:
+            query: Float, `(batch, query_size)`.
+            memory: As `prepare_memory` returns.
+            states: The states of the attention layers, one flat list.
+            training: Whether dropout is on.
+
+        Returns:
+            The contexts, concatenated; the next states, one flat list; and
+            the attention scores, a list.
+        """
+        contexts, next_states, all_scores = [], [], []
+        states = list(states)
+        for attention, part in zip(self.attentions, memory, strict=True):
+            check_same_size(
+                type(self).__name__,
+                "batch",
+                inputs=query.shape[0],
+                memory=part.values.shape[0],
+            )
+            count = attention.num_states
+            state, states = states[:count], states[count:]
+            context, scores, state = attention.step(
+                query, part, state, training
+            )
+            contexts.append(context)
+            next_states += state
+            all_scores.append(scores)
+        return join(contexts), next_states, all_scores
+
+    def call(self, inputs, states, memory, training=False):
+        raise NotImplementedError(
+            f"`{type(self).__name__}` must define `call(inputs, states, "
+            "memory)`."
+        )
+
+    def get_config(self):
+        attention = [
+            keras.saving.serialize_keras_object(layer)
+            for layer in self.attentions
+        ]
+        if isinstance(self.attention, Attention):
+            attention = attention[0]
+        return {
+            **super().get_config(),
+            "cell": keras.saving.serialize_keras_object(self.cell),
+            "attention": attention,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        for name in ("cell", "attention"):
+            config[name] = _deserialize(config[name])
+        return cls(**config)
+
+
+def _deserialize(config):
+    if isinstance(config, list):
+        return [_deserialize(part) for part in config]
+    return keras.saving.deserialize_keras_object(config)
+
+
+def join(tensors):
+    """Concatenates on the last axis; a single tensor is left as it is."""
+    return tensors[0] if len(tensors) == 1 else ops.concatenate(tensors, -1)

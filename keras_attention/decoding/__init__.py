@@ -1,0 +1,16 @@
+"""Decoding: from a memory to a sequence of tokens."""
+
+from keras_attention.decoding.attention_decoder import AttentionDecoder
+from keras_attention.decoding.decode import DecodingResult
+from keras_attention.decoding.decode import decode
+from keras_attention.decoding.greedy_search import GreedySearch
+from keras_attention.decoding.strategy import DecodingStrategy
+
+
+__all__ = [
+    "AttentionDecoder",
+    "DecodingResult",
+    "DecodingStrategy",
+    "GreedySearch",
+    "decode",
+]

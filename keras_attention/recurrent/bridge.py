@@ -1,0 +1,121 @@
+"""From the last states of an encoder to the first of a decoder."""
+
+import keras
+from keras import ops
+
+from keras_attention.validation import check_choice
+from keras_attention.validation import check_positive
+
+
+@keras.saving.register_keras_serializable(package="keras_attention")
+class StateBridge(keras.layers.Layer):
+    r"""Turns the states of an encoder into a decoder's initial state.
+
+    `"dense"`: $s_0 = \tanh(W [\overrightarrow h; \overleftarrow h] + b)$,
+    as Bahdanau et al. (2015), appendix A.2.2, who give it the backward state
+    alone; `"concat"`: $[\overrightarrow h; \overleftarrow h]$; `"sum"`:
+    $\overrightarrow h + \overleftarrow h$.
+
+    Args:
+        mode: `"dense"`, `"concat"` or `"sum"`.
+        units: Width of the decoder's states; for `"dense"` only.
+        activation: Activation of `"dense"`.
+        bidirectional: Whether the states are those of
+            `keras.layers.Bidirectional`: first all forward states, then all
+            backward states. If False, every state is bridged by itself.
+
+    Call arguments:
+        states: A list of states `(batch, encoder_units)`: what follows the
+            output where the encoder has `return_state=True`.
+
+    Output shape:
+        A list of states `(batch, units)`, in the order of the encoder's:
+        one for a GRU, two (h and c) for an LSTM.
+
+    Example:
+        ```python
+        encoder = keras.layers.Bidirectional(
+            keras.layers.GRU(4, return_sequences=True, return_state=True)
+        )
+        memory, *states = encoder(keras.random.normal((2, 7, 3)))
+        bridge = keras_attention.StateBridge("dense", units=5)
+        print([state.shape for state in bridge(states)])  # [(2, 5)]
+        ```
+    """
+
+    def __init__(
+        self,
+        mode="dense",
+        units=None,
+        activation="tanh",
+        bidirectional=True,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        check_choice("StateBridge", "mode", mode, ("dense", "concat", "sum"))
+        if mode == "dense":
+            check_positive("StateBridge", "units", units)
+        elif units is not None:
+            raise ValueError(
+                f"`StateBridge` received mode={mode!r} with units={units!r}. "
+                "Expected units only for mode='dense'; leave them out."
+            )
+        self.mode = mode
+        self.units = units
+        self.activation = keras.activations.get(activation)
+        self.bidirectional = bidirectional
+
+    def build(self, states_shape):
+        shapes = [tuple(group) for group in self._grouped(states_shape)]
+        self.layers = []
+        if self.mode != "dense":
+            return
+        for index, group in enumerate(shapes):
+            layer = keras.layers.Dense(
+                self.units,
+                activation=self.activation,
+                dtype=self.dtype_policy,
+                name=f"state_{index}",
+            )
+            layer.build((group[0][0], sum(shape[-1] for shape in group)))
+            self.layers.append(layer)
+
+    def _grouped(self, states):
+        """Pairs each forward state with its backward one."""
+        if not self.bidirectional:
+            return [(state,) for state in states]
+        half, odd = divmod(len(states), 2)
+        if odd:
+            raise ValueError(
+                f"`StateBridge` received {len(states)} states. Expected an "
+                "even number, forward states and as many backward ones, as "
+                "`keras.layers.Bidirectional` returns after its output. For "
+                "an encoder of one direction use bidirectional=False."
+            )
+        return list(zip(states[:half], states[half:], strict=True))
+
+    def call(self, states):
+        if not isinstance(states, (list, tuple)):
+            raise ValueError(
+                f"`StateBridge` received {type(states).__name__}. Expected a "
+                "list of states: `memory, *states = encoder(...)`."
+            )
+        groups = self._grouped(states)
+        if self.mode == "sum":
+            return [sum(group[1:], start=group[0]) for group in groups]
+        joined = [ops.concatenate(group, axis=-1) for group in groups]
+        if self.mode == "concat":
+            return joined
+        return [
+            layer(state)
+            for layer, state in zip(self.layers, joined, strict=True)
+        ]
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "mode": self.mode,
+            "units": self.units,
+            "activation": keras.activations.serialize(self.activation),
+            "bidirectional": self.bidirectional,
+        }

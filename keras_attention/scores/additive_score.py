@@ -1,0 +1,112 @@
+"""The additive score of Bahdanau, Cho and Bengio (2015)."""
+
+import keras
+from keras import ops
+
+from keras_attention.scores.score import Score
+from keras_attention.scores.score import check_keys
+from keras_attention.scores.score import check_shapes
+from keras_attention.validation import check_positive
+
+
+def additive_scores(query, keys, direction):
+    """Sums `direction * tanh(query + keys)` for every pair of positions.
+
+    Args:
+        query: Float, `(batch, query_length, units)`, projected.
+        keys: Float, `(batch, memory_length, units)`, projected.
+        direction: Float, `(units,)`.
+
+    Returns:
+        Float, `(batch, query_length, memory_length)`.
+    """
+    query = ops.expand_dims(query, 2)  # batch query_length 1 units
+    keys = ops.expand_dims(keys, 1)  # batch 1 memory_length units
+    hidden = ops.tanh(query + keys)  # batch query_length memory_length units
+    scores = ops.matmul(hidden, ops.expand_dims(direction, -1))
+    return ops.squeeze(scores, -1)  # batch query_length memory_length
+
+
+@keras.saving.register_keras_serializable(package="keras_attention")
+class AdditiveScore(Score):
+    r"""Compares queries with keys through one hidden layer.
+
+    $$e_{ij} = v^\top \tanh(W s_{i-1} + U h_j)$$
+
+    Source: Bahdanau et al. (2015), appendix A.1.2,
+    https://arxiv.org/abs/1409.0473. Their $s_{i-1}$ is our `query`, their
+    $h_j$ is one row of `memory`, their $e$ is our `scores`.
+
+    With `normalize=True`, $v$ becomes $g\,v / \lVert v \rVert$ and a bias
+    $b$ joins the sum inside the tanh (Salimans & Kingma 2016,
+    https://arxiv.org/abs/1602.07868). $g$ starts at $\sqrt{1/\text{units}}$.
+
+    Args:
+        units: Width of the hidden layer.
+        normalize: Whether $v$ is weight-normalised.
+
+    Call arguments:
+        query: Float, `(batch, query_length, query_units)`.
+        keys: Float, `(batch, memory_length, units)`, as `project` returns.
+
+    Output shape:
+        `(batch, query_length, memory_length)`. Not normalised, any real.
+
+    Example:
+        ```python
+        score = keras_attention.AdditiveScore(units=8)
+        query = keras.random.normal((2, 3, 5))
+        memory = keras.random.normal((2, 7, 6))
+        score.build(query.shape, memory.shape)
+        print(score(query, score.project(memory)).shape)  # (2, 3, 7)
+        ```
+    """
+
+    def __init__(self, units, normalize=False, **kwargs):
+        super().__init__(**kwargs)
+        check_positive("AdditiveScore", "units", units)
+        self.units = units
+        self.normalize = normalize
+        self.query_layer = keras.layers.Dense(
+            units, use_bias=False, dtype=self.dtype_policy, name="query"
+        )
+        self.memory_layer = keras.layers.Dense(
+            units, use_bias=False, dtype=self.dtype_policy, name="memory"
+        )
+
+    def build(self, query_shape, keys_shape):
+        check_shapes("AdditiveScore", query_shape, keys_shape)
+        self.query_layer.build(query_shape)
+        self.memory_layer.build(keys_shape)
+        self.direction = self.add_weight(
+            shape=(self.units,), initializer="glorot_uniform", name="direction"
+        )
+        if self.normalize:
+            self.gain = self.add_weight(
+                shape=(),
+                initializer=keras.initializers.Constant(self.units**-0.5),
+                name="gain",
+            )
+            self.bias = self.add_weight(
+                shape=(self.units,), initializer="zeros", name="bias"
+            )
+
+    def project(self, memory):
+        return self.memory_layer(memory)
+
+    def call(self, query, keys):
+        check_keys("AdditiveScore", keys, self.units)
+        query = self.query_layer(query)  # batch query_length units
+        if not self.normalize:
+            return additive_scores(query, keys, self.direction)
+        direction = ops.convert_to_tensor(self.direction)
+        norm = ops.sqrt(ops.sum(ops.square(direction)))
+        direction = self.gain * direction / norm
+        return additive_scores(query + self.bias, keys, direction)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "normalize": self.normalize,
+        }
