@@ -23,12 +23,28 @@ def hardmax(scores):
 
 
 def sparsemax(scores):
-    """Projects scores on the simplex (Martins & Astudillo 2016)."""
-    return ops.sparsemax(scores, axis=-1)
+    """Projects scores on the simplex (Martins & Astudillo 2016, algorithm 1).
+
+    Written out, for `keras.ops.sparsemax` takes a wrong threshold where two
+    scores or more are in the support (keras-team/keras#23425).
+    """
+    # A shift changes nothing, and keeps the 1 visible beside large scores.
+    largest = ops.max(scores, axis=-1, keepdims=True)
+    scores = scores - ops.stop_gradient(largest)
+    ordered = ops.flip(ops.sort(scores, axis=-1), axis=-1)
+    ranks = 1 + ops.arange(ops.shape(scores)[-1], dtype=scores.dtype)
+    support = ops.cast(
+        1 + ranks * ordered > ops.cumsum(ordered, axis=-1), scores.dtype
+    )
+    total = ops.sum(support * ordered, axis=-1, keepdims=True)
+    threshold = (total - 1) / ops.sum(support, axis=-1, keepdims=True)
+    return ops.relu(scores - threshold)
 
 
 def softmax(scores):
     """Softmax on the last axis."""
+    if scores.shape[-1] == 1:  # Keras warns of a softmax over a single score
+        return ops.ones_like(scores)
     return ops.softmax(scores, axis=-1)
 
 
@@ -61,7 +77,10 @@ def masked_probabilities(scores, mask=None, probability=softmax):
     scores = ops.cast(scores, dtype)
     if mask is None:
         return probability(scores)
-    scores = ops.where(mask, scores, ops.cast(MASKED_SCORE, dtype))
+    # A function that is no softmax may fail on a row of MASKED_SCORE alone.
+    any_real = ops.any(mask, axis=-1, keepdims=True)
+    fill = MASKED_SCORE * ops.cast(any_real, dtype)
+    scores = ops.where(mask, scores, fill)
     return probability(scores) * ops.cast(mask, dtype)
 
 

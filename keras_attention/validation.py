@@ -4,6 +4,8 @@ Every message says what was received, what was expected and what to do.
 Shapes may hold None where a size is not known yet; such a size fits any.
 """
 
+import numbers
+
 
 def is_shape(value):
     """Tells one shape from a list of shapes, tensors or masks."""
@@ -23,7 +25,7 @@ def check_positive(owner, name, value):
 
 def check_rate(owner, name, value):
     """Raises ValueError unless `0 <= value < 1`."""
-    if not 0 <= value < 1:
+    if not isinstance(value, numbers.Real) or not 0 <= value < 1:
         raise ValueError(
             f"`{owner}` received {name}={value!r}. Expected a number from 0 "
             "up to, not including, 1: the share of entries to drop."
@@ -32,6 +34,7 @@ def check_rate(owner, name, value):
 
 def check_choice(owner, name, value, choices):
     """Raises ValueError unless `value` is one of `choices`."""
+    choices = list(choices)  # where a value need not be hashable
     if value not in choices:
         known = ", ".join(repr(choice) for choice in choices)
         raise ValueError(
@@ -45,18 +48,33 @@ def check_rank(owner, name, shape, axes):
         raise ValueError(
             f"`{owner}` received `{name}` of shape {tuple(shape)}. Expected "
             f"{len(axes)} axes: ({', '.join(axes)}). "
-            + _rank_advice(shape, axes)
+            + _rank_advice(name, shape, axes)
         )
 
 
-def _rank_advice(shape, axes):
+def _rank_advice(name, shape, axes):
     if len(shape) == 2 and len(axes) == 3:
+        if name == "query":
+            return (
+                "A query of 2 axes is one step: pass "
+                "`keras.ops.expand_dims(query, 1)`, a sequence of length 1."
+            )
         return (
             "A tensor of 2 axes is often the final state of an encoder: build "
             "the encoder with `return_sequences=True` and pass its whole "
             "output (batch, time, depth)."
         )
     return "Add or remove axes with `keras.ops.reshape`."
+
+
+def check_depth(owner, name, shape):
+    """Raises ValueError unless the size of the last axis is known."""
+    if shape[-1] is None:
+        raise ValueError(
+            f"`{owner}` received `{name}` of shape {tuple(shape)}. Expected a "
+            "known size of the last axis, on which the weights depend: state "
+            "it where the tensor is made, for example keras.Input((None, 64))."
+        )
 
 
 def check_same_size(owner, axis, **sizes):

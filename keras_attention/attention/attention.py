@@ -14,7 +14,6 @@ from keras_attention.validation import check_mask
 from keras_attention.validation import check_rank
 from keras_attention.validation import check_rate
 from keras_attention.validation import check_same_size
-from keras_attention.validation import is_shape
 
 
 class PreparedMemory(NamedTuple):
@@ -98,6 +97,9 @@ class Attention(keras.layers.Layer):
         )
 
     def build(self, input_shape):
+        first = input_shape[0]
+        if first is None or isinstance(first, int):  # a single shape
+            input_shape = [input_shape, input_shape]
         query_shape, value_shape, key_shape = self._split(input_shape)
         owner = type(self).__name__
         check_rank(
@@ -111,17 +113,18 @@ class Attention(keras.layers.Layer):
                 owner, name, shape, ("batch", "memory_length", "memory_units")
             )
         self.value_units = value_shape[-1]
-        self.score.build(query_shape, key_shape)
+        if not self.score.built:  # a score may serve several layers
+            self.score.build(query_shape, key_shape)
 
     def _split(self, inputs):
         """Returns query, value, key (tensors or shapes) of the inputs."""
-        if not isinstance(inputs, (list, tuple)) or is_shape(inputs):
+        if not isinstance(inputs, (list, tuple)):
             return inputs, inputs, inputs
         if len(inputs) not in (2, 3):
             raise ValueError(
-                f"`{type(self).__name__}` received {len(inputs)} inputs. "
-                "Expected [query, value] or [query, value, key], or a single "
-                "tensor that attends to itself."
+                f"`{type(self).__name__}` received a list of length "
+                f"{len(inputs)}. Expected [query, value] or [query, value, "
+                "key], or a single tensor that attends to itself."
             )
         query, value, *key = inputs
         return query, value, key[0] if key else value
@@ -129,6 +132,12 @@ class Attention(keras.layers.Layer):
     def _split_masks(self, inputs, mask):
         """Returns the query mask and the value mask of a call."""
         if not isinstance(inputs, (list, tuple)):
+            if isinstance(mask, (list, tuple)):
+                raise ValueError(
+                    f"`{type(self).__name__}` received a list of "
+                    f"{len(mask)} masks for a single tensor. Expected one "
+                    "mask (batch, length), where True marks a real token."
+                )
             return mask, mask
         if mask is None:
             return None, None
@@ -139,7 +148,11 @@ class Attention(keras.layers.Layer):
                 f"{len(inputs)} inputs. Expected a list [query_mask, "
                 "value_mask]; put None for a mask that you do not have."
             )
-        return mask[0], mask[1]
+        # A key is the value's sequence: the mask of either is that of both.
+        query_mask, value_mask, *key_mask = mask
+        if value_mask is None and key_mask:
+            value_mask = key_mask[0]
+        return query_mask, value_mask
 
     def prepare_memory(self, value, mask=None, key=None):
         """Computes once what every query needs of a memory.
@@ -249,6 +262,8 @@ class Attention(keras.layers.Layer):
         if use_causal_mask:
             causal = _causal_mask(ops.shape(query)[1], ops.shape(value)[1])
             limits = causal if limits is None else limits & causal
+        if value_mask is not None:
+            check_mask(owner, "value_mask", value_mask.shape, value.shape)
         memory = self.prepare_memory(value, value_mask, key)
         context, scores = self.attend(query, memory, limits, training)
         return (context, scores) if return_attention_scores else context

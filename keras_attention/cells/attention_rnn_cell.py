@@ -1,10 +1,13 @@
 """The contract of a recurrent cell that attends to a memory."""
 
+import copy
+
 import keras
 from keras import ops
 
 from keras_attention.attention import Attention
 from keras_attention.cells import wrapped_cell
+from keras_attention.validation import check_rank
 from keras_attention.validation import check_same_size
 from keras_attention.validation import is_shape
 
@@ -49,13 +52,13 @@ class AttentionRNNCell(keras.layers.Layer):
         owner = type(self).__name__
         wrapped_cell.check_cell(owner, cell)
         attentions = attention if isinstance(attention, list) else [attention]
-        for candidate in attentions:
-            if not isinstance(candidate, Attention):
-                raise ValueError(
-                    f"`{owner}` received attention={candidate!r}. Expected "
-                    "an attention layer of this library, for example "
-                    "BahdanauAttention(64), or a list of such layers."
-                )
+        known = [isinstance(layer, Attention) for layer in attentions]
+        if not known or not all(known):
+            raise ValueError(
+                f"`{owner}` received attention={attention!r}. Expected an "
+                "attention layer of this library, for example "
+                "BahdanauAttention(64), or a list of such layers."
+            )
         self.cell = cell
         self.attention = attention
 
@@ -154,6 +157,13 @@ class AttentionRNNCell(keras.layers.Layer):
         """
         memories = self._per_attention(memory)
         masks = self._per_attention(memory_mask)
+        for part in memories:
+            check_rank(
+                type(self).__name__,
+                "memory",
+                part.shape,
+                ("batch", "memory_length", "memory_units"),
+            )
         self.build_attention([part.shape for part in memories])
         return [
             attention.prepare_memory(part, mask)
@@ -228,7 +238,8 @@ class AttentionRNNCell(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        config = dict(config)
+        # StackedRNNCells of Keras takes its cells out of the config it gets.
+        config = copy.deepcopy(config)
         for name in ("cell", "attention"):
             config[name] = _deserialize(config[name])
         return cls(**config)

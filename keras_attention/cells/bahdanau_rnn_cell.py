@@ -54,6 +54,8 @@ class BahdanauRNNCell(AttentionRNNCell):
             output_context,
             (False, True, "residual"),
         )
+        if output_context != "residual":
+            output_context = bool(output_context)
         self.output_context = output_context
         if output_context == "residual":
             self.attentional_state = AttentionalState(

@@ -12,7 +12,8 @@ from keras import tree
 
 def check_cell(owner, cell):
     """Raises ValueError unless `cell` is a Keras RNN cell."""
-    if not hasattr(cell, "state_size") or not hasattr(cell, "call"):
+    is_cell = hasattr(cell, "state_size") and hasattr(cell, "call")
+    if not is_cell or isinstance(cell, keras.layers.RNN):
         raise ValueError(
             f"`{owner}` received cell={cell!r}. Expected a Keras RNN cell, "
             "an object with `call(inputs, states)` and `state_size`, for "

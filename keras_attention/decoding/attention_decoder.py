@@ -1,11 +1,14 @@
 """The decoder: embedding, recurrent attention, and an output layer."""
 
+import copy
+
 import keras
 from keras import ops
 from keras import tree
 
 from keras_attention.decoding.decode import decode
 from keras_attention.decoding.greedy_search import GreedySearch
+from keras_attention.decoding.strategy import check_strategy
 from keras_attention.masking import attached_mask
 from keras_attention.recurrent import AttentionRNN
 from keras_attention.validation import check_mask
@@ -72,6 +75,12 @@ class AttentionDecoder(keras.layers.Layer):
                 "AttentionRNN with return_sequences=True: a decoder predicts "
                 "a token at every step."
             )
+        if rnn.go_backwards:
+            raise ValueError(
+                "`AttentionDecoder` received an rnn with go_backwards=True. "
+                "Expected go_backwards=False: a decoder predicts a token from "
+                "those before it."
+            )
         self.embedding = embedding
         self.rnn = rnn
         self.output_layer = output_layer
@@ -81,11 +90,15 @@ class AttentionDecoder(keras.layers.Layer):
         check_rank(
             "AttentionDecoder", "tokens", tokens_shape, ("batch", "length")
         )
-        self.embedding.build(tokens_shape)
+        # Any batch and length may follow, also for a part that is a model.
+        tokens_shape = (None, None)
+        if not self.embedding.built:
+            self.embedding.build(tokens_shape)
         embedded_shape = self.embedding.compute_output_shape(tokens_shape)
         if not self.rnn.built:
             self.rnn.build(embedded_shape, memory_shape)
-        self.output_layer.build((*tokens_shape, self.rnn.cell.output_size))
+        if not self.output_layer.built:
+            self.output_layer.build((None, None, self.rnn.cell.output_size))
 
     def call(
         self,
@@ -101,17 +114,18 @@ class AttentionDecoder(keras.layers.Layer):
         else:
             check_mask("AttentionDecoder", "mask", mask.shape, tokens.shape)
         results = self.rnn(
-            self.embedding(tokens),
+            self.embedding(tokens, training=training),
             memory,
             initial_state=initial_state,
             mask=mask,
             memory_mask=memory_mask,
             training=training,
         )
-        if not isinstance(results, tuple):
-            return self.output_layer(results)
-        output, *others = results
-        return self.output_layer(output), *others
+        output, *others = results if isinstance(results, tuple) else [results]
+        # A copy leaves the mask behind: this layer puts it on the logits, and
+        # Keras warns where a layer without support for masks is given one.
+        logits = self.output_layer(ops.copy(output), training=training)
+        return (logits, *others) if others else logits
 
     def generate(
         self,
@@ -146,6 +160,7 @@ class AttentionDecoder(keras.layers.Layer):
             attention where the cell has several.
         """
         strategy = GreedySearch() if strategy is None else strategy
+        check_strategy("AttentionDecoder", strategy)
         if not self.built:
             self.build((None, None), tree.map_structure(ops.shape, memory))
         if memory_mask is None:
@@ -160,10 +175,17 @@ class AttentionDecoder(keras.layers.Layer):
         )
 
         def step(tokens, states):
-            embedded = self.embedding(ops.expand_dims(tokens, 1))
+            embedded = self.embedding(
+                ops.expand_dims(tokens, 1), training=False
+            )
             inputs = embedded[:, 0]  # rows units
-            output, states, scores = cell(inputs, states, prepared)
-            return self.output_layer(output), states, scores[0]
+            output, states, scores = cell(
+                inputs, states, prepared, training=False
+            )
+            logits = self.output_layer(
+                ops.expand_dims(output, 1), training=False
+            )
+            return logits[:, 0], states, scores[0]
 
         return decode(
             step,
@@ -190,7 +212,7 @@ class AttentionDecoder(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        config = dict(config)
+        config = copy.deepcopy(config)  # see AttentionRNNCell
         for name in ("embedding", "rnn", "output_layer"):
             config[name] = keras.saving.deserialize_keras_object(config[name])
         return cls(**config)

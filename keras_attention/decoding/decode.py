@@ -6,7 +6,7 @@ from typing import NamedTuple
 from keras import ops
 from keras import tree
 
-from keras_attention.decoding.strategy import DecodingStrategy
+from keras_attention.decoding.strategy import check_strategy
 from keras_attention.masking import MASKED_SCORE
 
 
@@ -92,7 +92,8 @@ def decode(
         print(result.tokens[0, 0])  # [2 3 4 0 0 0]
         ```
     """
-    _check_arguments(strategy, max_length, start_token, end_token)
+    check_strategy("decode", strategy)
+    _check_arguments(max_length, start_token, end_token)
     rows = batch_size * strategy.num_beams
 
     def turn(index, hypotheses):
@@ -155,12 +156,7 @@ def decode(
     return _collect(unpack(flat), batch_size, strategy, padding_token)
 
 
-def _check_arguments(strategy, max_length, start_token, end_token):
-    if not isinstance(strategy, DecodingStrategy):
-        raise TypeError(
-            f"`decode` received strategy={strategy!r}. Expected a decoding "
-            "strategy object, for example GreedySearch()."
-        )
+def _check_arguments(max_length, start_token, end_token):
     if isinstance(max_length, int) and max_length < 1:
         raise ValueError(
             f"`decode` received max_length={max_length}. Expected at least 1 "
@@ -173,9 +169,22 @@ def _check_arguments(strategy, max_length, start_token, end_token):
         )
 
 
+def _check_padding(padding_token, vocabulary_size):
+    if isinstance(padding_token, int) and not (
+        0 <= padding_token < vocabulary_size
+    ):
+        raise ValueError(
+            f"`decode` received padding_token={padding_token}. Expected an id "
+            f"from 0 to {vocabulary_size - 1}, since the step gives "
+            f"{vocabulary_size} logits; what follows the end can be replaced "
+            "with the help of `lengths`."
+        )
+
+
 def _freeze(log_probabilities, finished, padding_token):
     """Leaves a finished hypothesis padding as its only choice, at no cost."""
     vocabulary_size = log_probabilities.shape[-1]
+    _check_padding(padding_token, vocabulary_size)
     padding = ops.arange(vocabulary_size) == padding_token
     frozen = ops.where(padding, 0.0, MASKED_SCORE)
     return ops.where(finished[:, None], frozen[None, :], log_probabilities)

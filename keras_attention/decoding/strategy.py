@@ -43,3 +43,12 @@ class DecodingStrategy:
     def from_config(cls, config):
         """Makes the strategy that `get_config` described."""
         return cls(**config)
+
+
+def check_strategy(owner, strategy):
+    """Raises TypeError unless `strategy` is a `DecodingStrategy`."""
+    if not isinstance(strategy, DecodingStrategy):
+        raise TypeError(
+            f"`{owner}` received strategy={strategy!r}. Expected a decoding "
+            "strategy object, for example GreedySearch()."
+        )

@@ -1,5 +1,7 @@
 """The layer that runs an attention cell over a sequence."""
 
+import copy
+
 import keras
 from keras import ops
 from keras import tree
@@ -170,40 +172,53 @@ class AttentionRNN(keras.layers.Layer):
         Returns:
             A list of states, as `get_initial_state` of the cell returns.
         """
-        states = self.cell.get_initial_state(batch_size, memory)
+        defaults = self.cell.get_initial_state(batch_size, memory)
         if initial_state is None:
-            return states
+            return defaults
         if not isinstance(initial_state, (list, tuple)):
             initial_state = [initial_state]
         given = len(initial_state)
         needed = len(wrapped_cell.state_sizes(self.cell.cell))
-        if not needed <= given <= len(states):
+        if not needed <= given <= len(defaults):
+            first = (
+                "" if needed == len(defaults) else f", or the first {needed}"
+            )
             raise ValueError(
                 f"`AttentionRNN` received an initial_state of {given} states. "
-                f"Expected {len(states)}, or the first {needed} of them: a "
-                f"list with the states of {type(self.cell.cell).__name__} "
-                "(sizes "
-                f"{self.cell.state_size}). `StateBridge` makes them from the "
-                "states of an encoder."
+                f"Expected a list of {len(defaults)}{first}, of the sizes "
+                f"{self.cell.state_size}: the states of "
+                f"{type(self.cell.cell).__name__}, then those that the "
+                "attention adds. `StateBridge` makes them from the states of "
+                "an encoder."
             )
-        states = [*initial_state, *states[given:]]
-        self._check_states(states)
-        return tree.map_structure(
-            lambda state: ops.cast(state, self.compute_dtype), states
+        states = [*initial_state, *defaults[given:]]
+        for index, pair in enumerate(zip(states, defaults, strict=True)):
+            self._check_state(index, *pair)
+        return tree.pack_sequence_as(
+            defaults,
+            [
+                ops.cast(part, self.compute_dtype)
+                for part in tree.flatten(states)
+            ],
         )
 
-    def _check_states(self, states):
-        sizes = tree.flatten(self.cell.state_size)
-        for index, (state, size) in enumerate(
-            zip(tree.flatten(states), sizes, strict=False)
-        ):
-            if len(state.shape) != 2 or state.shape[-1] not in (None, size):
-                raise ValueError(
-                    f"`AttentionRNN` received an initial_state whose tensor "
-                    f"number {index} has shape {tuple(state.shape)}. "
-                    f"Expected (batch, {size}). `StateBridge` turns the "
-                    "states of an encoder into states of that size."
-                )
+    def _check_state(self, index, state, default):
+        shapes = [tuple(part.shape) for part in tree.flatten(state)]
+        expected = [tuple(part.shape) for part in tree.flatten(default)]
+        fits = len(shapes) == len(expected) and all(
+            map(_fits, shapes, expected)
+        )
+        if not fits:
+            received, wanted = (
+                ", ".join(map(str, part)) for part in (shapes, expected)
+            )
+            raise ValueError(
+                f"`AttentionRNN` received an initial_state whose entry number "
+                f"{index} has the shape {received}. Expected {wanted}: (batch, "
+                "units) of every state, in the order in which the layer "
+                "returns them. `StateBridge` turns the states of an encoder "
+                "into states of that size."
+            )
 
     def _attend_in_the_loop(self, sequences, states, mask, memory, training):
         """Takes one step of the whole cell after another."""
@@ -303,6 +318,8 @@ class AttentionRNN(keras.layers.Layer):
 
     def compute_mask(self, sequences, mask=None):
         output_mask = mask if self.return_sequences else None
+        if output_mask is not None and self.go_backwards:
+            output_mask = ops.flip(output_mask, axis=1)
         num_states = len(tree.flatten(self.cell.state_size))
         others = num_states if self.return_state else 0
         others += self.return_attention_scores * len(self.cell.attentions)
@@ -321,9 +338,18 @@ class AttentionRNN(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        config = dict(config)
+        # StackedRNNCells of Keras takes its cells out of the config it gets.
+        config = copy.deepcopy(config)
         config["cell"] = keras.saving.deserialize_keras_object(config["cell"])
         return cls(**config)
+
+
+def _fits(shape, expected):
+    """Tells whether two shapes agree wherever both are known."""
+    return len(shape) == len(expected) and all(
+        None in sizes or sizes[0] == sizes[1]
+        for sizes in zip(shape, expected, strict=True)
+    )
 
 
 def _has_started(mask, go_backwards):

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_attention.validation import check_choice
 from keras_attention.validation import check_positive
+from keras_attention.validation import is_shape
 
 
 @keras.saving.register_keras_serializable(package="keras_attention")
@@ -66,8 +67,11 @@ class StateBridge(keras.layers.Layer):
         self.bidirectional = bidirectional
 
     def build(self, states_shape):
-        shapes = [tuple(group) for group in self._grouped(states_shape)]
+        shapes = self._grouped(states_shape)
         self.layers = []
+        if self.mode == "sum":
+            for group in shapes:
+                _check_equal(group)
         if self.mode != "dense":
             return
         for index, group in enumerate(shapes):
@@ -81,7 +85,13 @@ class StateBridge(keras.layers.Layer):
             self.layers.append(layer)
 
     def _grouped(self, states):
-        """Pairs each forward state with its backward one."""
+        """Pairs each forward state (or shape) with its backward one."""
+        if not isinstance(states, (list, tuple)) or is_shape(states):
+            shape = getattr(states, "shape", states)
+            raise ValueError(
+                f"`StateBridge` received one tensor of shape {tuple(shape)}. "
+                "Expected a list of states: `memory, *states = encoder(...)`."
+            )
         if not self.bidirectional:
             return [(state,) for state in states]
         half, odd = divmod(len(states), 2)
@@ -95,11 +105,6 @@ class StateBridge(keras.layers.Layer):
         return list(zip(states[:half], states[half:], strict=True))
 
     def call(self, states):
-        if not isinstance(states, (list, tuple)):
-            raise ValueError(
-                f"`StateBridge` received {type(states).__name__}. Expected a "
-                "list of states: `memory, *states = encoder(...)`."
-            )
         groups = self._grouped(states)
         if self.mode == "sum":
             return [sum(group[1:], start=group[0]) for group in groups]
@@ -119,3 +124,14 @@ class StateBridge(keras.layers.Layer):
             "activation": keras.activations.serialize(self.activation),
             "bidirectional": self.bidirectional,
         }
+
+
+def _check_equal(shapes):
+    """Raises ValueError unless states that are added have equal units."""
+    units = [shape[-1] for shape in shapes]
+    if len(set(units)) > 1:
+        raise ValueError(
+            f"`StateBridge` received mode='sum' for states of {units} units. "
+            "Expected equal units, since forward and backward states are "
+            "added: use mode='concat' or 'dense'."
+        )

@@ -87,6 +87,7 @@ def loop(
         *flat_states, output = carry
         inputs, valid = inputs[:, :-1], inputs[:, -1] > 0.5
         new_output, new_states = plain_step(inputs, flat_states)
+        new_output = ops.cast(new_output, initial_output.dtype)
         output = _select(valid, new_output, output)
         states = [
             _select(valid, new, old)

@@ -99,9 +99,12 @@ class AdditiveScore(Score):
         query = self.query_layer(query)  # batch query_length units
         if not self.normalize:
             return additive_scores(query, keys, self.direction)
-        direction = ops.convert_to_tensor(self.direction)
+        # The squares of small numbers are 0 in half precision.
+        dtype = keras.backend.result_type(query.dtype, "float32")
+        direction = ops.cast(self.direction, dtype)
         norm = ops.sqrt(ops.sum(ops.square(direction)))
-        direction = self.gain * direction / norm
+        direction = ops.cast(self.gain, dtype) * direction / norm
+        direction = ops.cast(direction, query.dtype)
         return additive_scores(query + self.bias, keys, direction)
 
     def get_config(self):

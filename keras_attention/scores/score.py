@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_attention.validation import check_depth
 from keras_attention.validation import check_rank
 from keras_attention.validation import check_same_size
 
@@ -50,13 +51,15 @@ class Score(keras.layers.Layer):
 
 
 def check_shapes(owner, query_shape, keys_shape):
-    """Raises ValueError unless both are rank 3 and of the same batch."""
+    """Raises ValueError unless both are rank 3, known, of the same batch."""
     check_rank(
         owner, "query", query_shape, ("batch", "query_length", "query_units")
     )
     check_rank(
         owner, "memory", keys_shape, ("batch", "memory_length", "memory_units")
     )
+    check_depth(owner, "query", query_shape)
+    check_depth(owner, "memory", keys_shape)
     check_same_size(owner, "batch", query=query_shape[0], memory=keys_shape[0])
 
 

@@ -1,0 +1,39 @@
+import keras
+import numpy as np
+import pytest
+
+import keras_attention
+
+
+def test_most_probable_token_is_taken_and_its_cost_added():
+    probabilities = np.array([[0.2, 0.5, 0.3], [0.7, 0.1, 0.2]], "float32")
+    tokens, scores, parents = keras_attention.GreedySearch().select(
+        np.log(probabilities), np.array([-1.0, -2.0], "float32")
+    )
+    np.testing.assert_array_equal(tokens, [1, 0])
+    np.testing.assert_allclose(
+        scores, [-1.0 + np.log(0.5), -2.0 + np.log(0.7)], rtol=1e-6
+    )
+    assert parents is None
+    assert keras.backend.standardize_dtype(tokens.dtype) == "int32"
+
+
+def test_of_equally_probable_tokens_the_first_is_taken():
+    log_probabilities = np.log(np.array([[0.2, 0.4, 0.4]], "float32"))
+    tokens, _, _ = keras_attention.GreedySearch().select(
+        log_probabilities, np.zeros(1, "float32")
+    )
+    np.testing.assert_array_equal(tokens, [1])
+
+
+def test_strategy_is_serializable():
+    strategy = keras_attention.GreedySearch()
+    config = keras.saving.serialize_keras_object(strategy)
+    assert config["registered_name"] == "keras_attention>GreedySearch"
+    copy = keras.saving.deserialize_keras_object(config)
+    assert type(copy) is keras_attention.GreedySearch
+
+
+def test_abstract_strategy_says_what_to_define():
+    with pytest.raises(NotImplementedError, match=r"must define `select\(log"):
+        keras_attention.DecodingStrategy().select(None, None)
