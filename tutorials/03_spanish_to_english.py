@@ -608,7 +608,8 @@ def train():
             optimizer.learning_rate = learning_rate()
             loss = float(train_step(source, target))
             tokens = np.count_nonzero(target) / (time.time() - clock)
-            bar.set_postfix_str(f"loss {loss:.2f}, {tokens:,.0f} tokens/s")
+            text = f"loss {loss:.2f}, {tokens:,.0f} tokens/s"
+            bar.set_postfix_str(text, refresh=False)
             run.step.assign_add(1)
             if int(run.step) % VALIDATE_EVERY == 0:
                 validate()
