@@ -23,8 +23,7 @@ def additive_scores(query, keys, direction):
     query = ops.expand_dims(query, 2)  # batch query_length 1 units
     keys = ops.expand_dims(keys, 1)  # batch 1 memory_length units
     hidden = ops.tanh(query + keys)  # batch query_length memory_length units
-    scores = ops.matmul(hidden, ops.expand_dims(direction, -1))
-    return ops.squeeze(scores, -1)  # batch query_length memory_length
+    return ops.tensordot(hidden, direction, axes=1)
 
 
 @keras.saving.register_keras_serializable(package="keras_attention")
