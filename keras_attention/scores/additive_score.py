@@ -3,27 +3,11 @@
 import keras
 from keras import ops
 
+from keras_attention.scores.additive_scores import additive_scores
 from keras_attention.scores.score import Score
 from keras_attention.scores.score import check_keys
 from keras_attention.scores.score import check_shapes
 from keras_attention.validation import check_positive
-
-
-def additive_scores(query, keys, direction):
-    """Sums `direction * tanh(query + keys)` for every pair of positions.
-
-    Args:
-        query: Float, `(batch, query_length, units)`, projected.
-        keys: Float, `(batch, memory_length, units)`, projected.
-        direction: Float, `(units,)`.
-
-    Returns:
-        Float, `(batch, query_length, memory_length)`.
-    """
-    query = ops.expand_dims(query, 2)  # batch query_length 1 units
-    keys = ops.expand_dims(keys, 1)  # batch 1 memory_length units
-    hidden = ops.tanh(query + keys)  # batch query_length memory_length units
-    return ops.tensordot(hidden, direction, axes=1)
 
 
 @keras.saving.register_keras_serializable(package="keras_attention")

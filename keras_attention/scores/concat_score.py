@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_attention.scores.additive_score import additive_scores
+from keras_attention.scores.additive_scores import additive_scores
 from keras_attention.scores.score import Score
 from keras_attention.scores.score import check_keys
 from keras_attention.scores.score import check_shapes
