@@ -14,6 +14,14 @@ def is_shape(value):
     )
 
 
+def shapes_agree(shape, other):
+    """Tells whether two shapes are equal wherever both are known."""
+    return len(shape) == len(other) and all(
+        None in sizes or sizes[0] == sizes[1]
+        for sizes in zip(shape, other, strict=True)
+    )
+
+
 def check_positive(owner, name, value):
     """Raises ValueError unless `value` is a positive integer."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -97,11 +105,7 @@ def check_same_size(owner, axis, **sizes):
 def check_mask(owner, name, mask_shape, tensor_shape):
     """Raises ValueError unless a mask is `(batch, length)` of its tensor."""
     expected = tuple(tensor_shape[:2])
-    fits = len(mask_shape) == 2 and all(
-        received is None or size is None or received == size
-        for received, size in zip(mask_shape, expected, strict=True)
-    )
-    if not fits:
+    if not shapes_agree(mask_shape, expected):
         raise ValueError(
             f"`{owner}` received `{name}` of shape {tuple(mask_shape)} for a "
             f"tensor of shape {tuple(tensor_shape)}. Expected {expected}: "

@@ -11,6 +11,7 @@ from keras_attention.decoding.greedy_search import GreedySearch
 from keras_attention.decoding.strategy import check_strategy
 from keras_attention.masking import attached_mask
 from keras_attention.recurrent import AttentionRNN
+from keras_attention.recurrent.initial_state import complete_state
 from keras_attention.validation import check_mask
 from keras_attention.validation import check_rank
 
@@ -168,7 +169,9 @@ class AttentionDecoder(keras.layers.Layer):
         cell = self.rnn.cell
         prepared = cell.prepare_memory(memory, memory_mask)
         batch_size = ops.shape(prepared[0].values)[0]
-        states = self.rnn.complete_state(initial_state, batch_size, prepared)
+        states = complete_state(
+            cell, initial_state, batch_size, prepared, self.rnn.compute_dtype
+        )
         prepared, states = tree.map_structure(
             lambda tensor: _tile(tensor, strategy.num_beams),
             (prepared, states),

@@ -10,6 +10,7 @@ from keras_attention.cells import AttentionRNNCell
 from keras_attention.cells import wrapped_cell
 from keras_attention.masking import attached_mask
 from keras_attention.masking import clear_padding
+from keras_attention.recurrent.initial_state import complete_state
 from keras_attention.recurrent.loop import loop
 from keras_attention.validation import check_mask
 from keras_attention.validation import check_rank
@@ -143,8 +144,12 @@ class AttentionRNN(keras.layers.Layer):
             )
         sequences = clear_padding(sequences, mask)
         memory = self.cell.prepare_memory(memory, memory_mask)
-        states = self.complete_state(
-            initial_state, ops.shape(sequences)[0], memory
+        states = complete_state(
+            self.cell,
+            initial_state,
+            ops.shape(sequences)[0],
+            memory,
+            self.compute_dtype,
         )
         if self.cell.attention_is_recurrent:
             run = self._attend_in_the_loop
@@ -160,65 +165,6 @@ class AttentionRNN(keras.layers.Layer):
             single = not isinstance(self.cell.attention, (list, tuple))
             results.append(scores[0] if single else scores)
         return results[0] if len(results) == 1 else tuple(results)
-
-    def complete_state(self, initial_state, batch_size, memory):
-        """Fills in the initial states that the caller left out.
-
-        Args:
-            initial_state: As in a call of the layer, or None.
-            batch_size: Integer or scalar tensor.
-            memory: As `prepare_memory` of the cell returns.
-
-        Returns:
-            A list of states, as `get_initial_state` of the cell returns.
-        """
-        defaults = self.cell.get_initial_state(batch_size, memory)
-        if initial_state is None:
-            return defaults
-        if not isinstance(initial_state, (list, tuple)):
-            initial_state = [initial_state]
-        given = len(initial_state)
-        needed = len(wrapped_cell.state_sizes(self.cell.cell))
-        if not needed <= given <= len(defaults):
-            first = (
-                "" if needed == len(defaults) else f", or the first {needed}"
-            )
-            raise ValueError(
-                f"`AttentionRNN` received an initial_state of {given} states. "
-                f"Expected a list of {len(defaults)}{first}, of the sizes "
-                f"{self.cell.state_size}: the states of "
-                f"{type(self.cell.cell).__name__}, then those that the "
-                "attention adds. `StateBridge` makes them from the states of "
-                "an encoder."
-            )
-        states = [*initial_state, *defaults[given:]]
-        for index, pair in enumerate(zip(states, defaults, strict=True)):
-            self._check_state(index, *pair)
-        return tree.pack_sequence_as(
-            defaults,
-            [
-                ops.cast(part, self.compute_dtype)
-                for part in tree.flatten(states)
-            ],
-        )
-
-    def _check_state(self, index, state, default):
-        shapes = [tuple(part.shape) for part in tree.flatten(state)]
-        expected = [tuple(part.shape) for part in tree.flatten(default)]
-        fits = len(shapes) == len(expected) and all(
-            map(_fits, shapes, expected)
-        )
-        if not fits:
-            received, wanted = (
-                ", ".join(map(str, part)) for part in (shapes, expected)
-            )
-            raise ValueError(
-                f"`AttentionRNN` received an initial_state whose entry number "
-                f"{index} has the shape {received}. Expected {wanted}: (batch, "
-                "units) of every state, in the order in which the layer "
-                "returns them. `StateBridge` turns the states of an encoder "
-                "into states of that size."
-            )
 
     def _attend_in_the_loop(self, sequences, states, mask, memory, training):
         """Takes one step of the whole cell after another."""
@@ -342,14 +288,6 @@ class AttentionRNN(keras.layers.Layer):
         config = copy.deepcopy(config)
         config["cell"] = keras.saving.deserialize_keras_object(config["cell"])
         return cls(**config)
-
-
-def _fits(shape, expected):
-    """Tells whether two shapes agree wherever both are known."""
-    return len(shape) == len(expected) and all(
-        None in sizes or sizes[0] == sizes[1]
-        for sizes in zip(shape, expected, strict=True)
-    )
 
 
 def _has_started(mask, go_backwards):
