@@ -44,7 +44,7 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.11",
-    install_requires=["keras>=3.13", "numpy>=1.26"],
+    install_requires=["keras>=3.14", "numpy>=1.26"],
     extras_require={"tutorials": TUTORIALS, "test": TEST, "docs": DOCS},
     packages=find_packages(include=["keras_attention", "keras_attention.*"]),
     classifiers=[

@@ -3,9 +3,13 @@
 from keras_attention import datasets
 from keras_attention.alignment import plot_attention
 from keras_attention.attention import Attention
+from keras_attention.attention import AttentionPooling
 from keras_attention.attention import BahdanauAttention
+from keras_attention.attention import LocalAttention
 from keras_attention.attention import LuongAttention
+from keras_attention.attention import MonotonicAttention
 from keras_attention.attention import PreparedMemory
+from keras_attention.attention import coverage_loss
 from keras_attention.cells import AttentionRNNCell
 from keras_attention.cells import BahdanauRNNCell
 from keras_attention.cells import LuongRNNCell
@@ -29,6 +33,7 @@ __all__ = [
     "AdditiveScore",
     "Attention",
     "AttentionDecoder",
+    "AttentionPooling",
     "AttentionRNN",
     "AttentionRNNCell",
     "BahdanauAttention",
@@ -39,11 +44,14 @@ __all__ = [
     "DotScore",
     "GeneralScore",
     "GreedySearch",
+    "LocalAttention",
     "LuongAttention",
     "LuongRNNCell",
+    "MonotonicAttention",
     "PreparedMemory",
     "Score",
     "StateBridge",
+    "coverage_loss",
     "datasets",
     "decode",
     "plot_attention",

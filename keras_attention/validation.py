@@ -31,6 +31,16 @@ def check_positive(owner, name, value):
         )
 
 
+def check_positive_number(owner, name, value):
+    """Raises ValueError unless `value` is a positive, finite number."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not 0 < value < float("inf"):
+        raise ValueError(
+            f"`{owner}` received {name}={value!r}. Expected a number above 0, "
+            f"for example {name}=1.0."
+        )
+
+
 def check_rate(owner, name, value):
     """Raises ValueError unless `0 <= value < 1`."""
     if not isinstance(value, numbers.Real) or not 0 <= value < 1:

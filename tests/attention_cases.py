@@ -109,7 +109,7 @@ def joined_mask(query_mask=None, value_mask=None):
 
 def expected_attention(case, attention, query, value, key=None, mask=None):
     """Returns context and attention scores of the equations."""
-    weights = [w.numpy() for w in case.score.weights(attention.score)]
+    weights = map(np.array, case.score.weights(attention.score))
     key = value if key is None else key
     scores = case.score.equation(query, key, *weights)
     return reference.attend(scores, value, mask)
@@ -133,8 +133,9 @@ def attend_and_differentiate(
         )
         context = ops.cast(context, "float64")
         scores = ops.cast(scores, "float64")
-        loss = ops.sum(context_shares * context)
-        return [loss + ops.sum(score_shares * scores), context, scores]
+        loss = ops.sum(ops.multiply(context_shares, context))
+        loss += ops.sum(ops.multiply(score_shares, scores))
+        return [loss, context, scores]
 
     results, gradients = value_and_gradients(
         function, [query, value], attention.trainable_weights, mode

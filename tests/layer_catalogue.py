@@ -33,7 +33,7 @@ INNER_CELLS = {
     ),
 }
 
-ATTENTIONS = {
+GLOBAL_ATTENTIONS = {
     "additive": lambda: keras_attention.BahdanauAttention(ATTENTION_UNITS),
     "normalized": lambda: keras_attention.BahdanauAttention(
         ATTENTION_UNITS, normalize=True
@@ -42,6 +42,22 @@ ATTENTIONS = {
     "general": lambda: keras_attention.LuongAttention("general"),
     "concat": lambda: keras_attention.LuongAttention(
         "concat", units=ATTENTION_UNITS
+    ),
+}
+
+ATTENTIONS = {
+    **GLOBAL_ATTENTIONS,
+    "coverage": lambda: keras_attention.BahdanauAttention(
+        ATTENTION_UNITS, coverage=True
+    ),
+    "local_m": lambda: keras_attention.LocalAttention(
+        "general", "monotonic", half_width=2
+    ),
+    "local_p": lambda: keras_attention.LocalAttention(
+        "additive", half_width=2, units=ATTENTION_UNITS
+    ),
+    "monotonic": lambda: keras_attention.MonotonicAttention(
+        units=ATTENTION_UNITS, score_bias=-1.0
     ),
 }
 
@@ -210,6 +226,10 @@ def _is_dot(attention):
     return isinstance(attention.score, keras_attention.DotScore)
 
 
+def _pooling(pooling, inputs):
+    return pooling(inputs["memory"], return_attention_scores=True)
+
+
 def _cell(cell, inputs):
     return _rnn(keras_attention.AttentionRNN(cell, **EVERYTHING), inputs)
 
@@ -237,7 +257,11 @@ EVERYTHING = {
 CATALOGUE = {
     "AdditiveScore": Entry(
         keras_attention.AdditiveScore,
-        lambda: {"units": ATTENTION_UNITS, "normalize": True},
+        lambda: {
+            "units": ATTENTION_UNITS,
+            "normalize": True,
+            "coverage": False,
+        },
         _score,
     ),
     "DotScore": Entry(
@@ -256,6 +280,8 @@ CATALOGUE = {
             "normalize": True,
             "probability": "sparsemax",
             "dropout": 0.3,
+            "temperature": 1.5,
+            "coverage": True,
         },
         _attention,
     ),
@@ -267,8 +293,42 @@ CATALOGUE = {
             "scale": "sqrt",
             "probability": "softmax",
             "dropout": 0.3,
+            "temperature": 1.3,
         },
         _attention,
+    ),
+    "LocalAttention": Entry(
+        keras_attention.LocalAttention,
+        lambda: {
+            "score": "additive",
+            "window": "predictive",
+            "half_width": 2,
+            "units": ATTENTION_UNITS,
+            "scale": False,
+            "probability": "softmax",
+            "dropout": 0.3,
+            "temperature": 0.7,
+        },
+        _attention,
+    ),
+    "MonotonicAttention": Entry(
+        keras_attention.MonotonicAttention,
+        lambda: {
+            "score": keras_attention.GeneralScore("sqrt"),
+            "units": None,
+            "mode": "parallel",
+            "noise": 0.7,
+            "score_bias": -0.5,
+        },
+        _attention,
+    ),
+    "AttentionPooling": Entry(
+        keras_attention.AttentionPooling,
+        lambda: {
+            "attention": ATTENTIONS["general"](),
+            "query": "learned",
+        },
+        _pooling,
     ),
     "BahdanauRNNCell": Entry(
         keras_attention.BahdanauRNNCell,
@@ -283,7 +343,7 @@ CATALOGUE = {
         keras_attention.LuongRNNCell,
         lambda: {
             "cell": INNER_CELLS["stacked"](),
-            "attention": [ATTENTIONS["concat"](), ATTENTIONS["general"]()],
+            "attention": [ATTENTIONS["concat"](), ATTENTIONS["local_m"]()],
             "attention_units": CELL_UNITS,
             "input_feeding": True,
             "attentional_state": "residual",
@@ -331,6 +391,7 @@ NOT_IN_CATALOGUE = {
     "DecodingStrategy": "abstract",
     "Score": "abstract",
     "DecodingResult": "a tuple of results",
+    "coverage_loss": "a function",
     "PreparedMemory": "a tuple of results",
     "datasets": "a module",
     "decode": "a function",

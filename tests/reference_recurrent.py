@@ -12,7 +12,7 @@ import keras_attention
 
 
 def number(weight):
-    return np.asarray(weight.numpy(), dtype="float64")
+    return np.array(weight).astype("float64")
 
 
 def sigmoid(x):

@@ -140,7 +140,7 @@ def check_equation(case, rng):
     """Asserts that a score in float64 is its equation."""
     score = built_score(case, rng, dtype="float64")
     query, memory = query_and_memory(case, rng)
-    weights = [weight.numpy() for weight in case.weights(score)]
+    weights = map(np.array, case.weights(score))
     np.testing.assert_allclose(
         score(query, score.project(memory)),
         case.equation(query, memory, *weights),
@@ -157,12 +157,13 @@ def check_gradients(case, rng):
     shares = rng.normal(size=(BATCH, QUERY_LENGTH, MEMORY_LENGTH))
 
     def loss(query, memory):
-        return [ops.sum(shares * score(query, score.project(memory)))]
+        scores = score(query, score.project(memory))
+        return [ops.sum(ops.multiply(shares, scores))]
 
     _, received = value_and_gradients(loss, inputs, weights)
     expected = finite_differences(
         lambda *arrays: np.sum(shares * case.equation(*arrays)),
-        [*inputs, *[weight.numpy() for weight in weights]],
+        [*inputs, *map(np.array, weights)],
     )
     for gradient, difference in zip(received, expected, strict=True):
         np.testing.assert_allclose(gradient, difference, atol=1e-7, rtol=1e-6)

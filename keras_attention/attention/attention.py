@@ -1,43 +1,30 @@
 """The contract of an attention layer, and what all of them share."""
 
-from typing import Any
-from typing import NamedTuple
-
 import keras
 from keras import ops
 
+from keras_attention.attention.inputs import causal_mask
+from keras_attention.attention.inputs import checked_inputs
+from keras_attention.attention.inputs import split_masks
+from keras_attention.attention.inputs import split_shapes
+from keras_attention.attention.prepared_memory import PreparedMemory
+from keras_attention.attention.steps import attend_by_steps
+from keras_attention.attention.steps import initial_state
 from keras_attention.masking import PROBABILITIES
 from keras_attention.masking import clear_padding
 from keras_attention.masking import masked_probabilities
 from keras_attention.validation import check_choice
 from keras_attention.validation import check_mask
+from keras_attention.validation import check_positive_number
 from keras_attention.validation import check_rank
 from keras_attention.validation import check_rate
-from keras_attention.validation import check_same_size
-
-
-class PreparedMemory(NamedTuple):
-    """What attention needs of a memory, computed once per sequence.
-
-    Attributes:
-        keys: Float, `(batch, memory_length, key_units)`; the projected
-            memory that queries are compared with.
-        values: Float, `(batch, memory_length, value_units)`; what the
-            context is made of. Padding is 0.
-        mask: Boolean, `(batch, memory_length)`, True marks a real token;
-            or None where every position is real.
-    """
-
-    keys: Any
-    values: Any
-    mask: Any = None
 
 
 class Attention(keras.layers.Layer):
     r"""Weighs the positions of a value by how well a query fits them.
 
     $$c_i = \sum_j \alpha_{ij} h_j, \qquad
-    \alpha_i = \mathrm{probability}(\mathrm{score}(s_i, h))$$
+    \alpha_i = \mathrm{probability}(\mathrm{score}(s_i, h) / \tau)$$
 
     Source: Bahdanau et al. (2015), section 3.1, eqs. 5 and 6; Luong et al.
     (2015), section 3.1. $c$ is our `context`, $\alpha$ (their $a$) is what
@@ -46,9 +33,10 @@ class Attention(keras.layers.Layer):
     This is the abstract base of all attention layers. It serves two callers.
     Whole sequences call the layer, as `keras.layers.Attention` is called.
     A recurrent cell prepares the memory once and then takes one step at a
-    time; a mechanism that carries something from one step to the next (the
-    position reached, the attention spent so far) defines `initial_state` and
-    `step`.
+    time. A mechanism that carries something from one step to the next (the
+    position reached, the attention spent so far) defines `num_states`,
+    `initial_state` and `step`, and whole sequences are attended step by
+    step.
 
     Args:
         score: A `Score` layer.
@@ -58,6 +46,8 @@ class Attention(keras.layers.Layer):
         dropout: Share of the attention scores to drop in training, from 0
             up to, not including, 1. Returned attention scores are those
             before dropout.
+        temperature: The $\tau$ that scores are divided by, dimensionless,
+            above 0. Below 1 it sharpens the attention, above 1 it spreads it.
 
     Call arguments:
         inputs: A list or tuple `[query, value]` or `[query, value, key]`
@@ -82,26 +72,41 @@ class Attention(keras.layers.Layer):
         so is its context.
     """
 
-    def __init__(self, score, probability="softmax", dropout=0.0, **kwargs):
-        super().__init__(**kwargs)
+    # False for a mechanism that makes attention scores in a way of its own,
+    # and whose constructor has no probability, dropout and temperature.
+    normalizes_scores = True
+
+    def __init__(
+        self,
+        score,
+        probability="softmax",
+        dropout=0.0,
+        temperature=1.0,
+        **kwargs,
+    ):
         owner = type(self).__name__
+        for name in ("return_attention_scores", "use_causal_mask"):
+            if name in kwargs:
+                raise TypeError(
+                    f"`{owner}` received {name}={kwargs[name]!r} where it is "
+                    "made. Expected it where the layer is called, for example "
+                    f"attention([query, value], {name}=True)."
+                )
+        super().__init__(**kwargs)
         if not callable(probability):
             check_choice(owner, "probability", probability, PROBABILITIES)
         check_rate(owner, "dropout", dropout)
+        check_positive_number(owner, "temperature", temperature)
         self.supports_masking = True
         self.score = score
         self.probability = probability
         self.dropout = dropout
-        self.dropout_layer = keras.layers.Dropout(
-            dropout, dtype=self.dtype_policy, name="dropout"
-        )
+        self.temperature = temperature
+        self.seed_generator = keras.random.SeedGenerator()
 
     def build(self, input_shape):
-        first = input_shape[0]
-        if first is None or isinstance(first, int):  # a single shape
-            input_shape = [input_shape, input_shape]
-        query_shape, value_shape, key_shape = self._split(input_shape)
         owner = type(self).__name__
+        query_shape, value_shape, key_shape = split_shapes(owner, input_shape)
         check_rank(
             owner,
             "query",
@@ -115,44 +120,6 @@ class Attention(keras.layers.Layer):
         self.value_units = value_shape[-1]
         if not self.score.built:  # a score may serve several layers
             self.score.build(query_shape, key_shape)
-
-    def _split(self, inputs):
-        """Returns query, value, key (tensors or shapes) of the inputs."""
-        if not isinstance(inputs, (list, tuple)):
-            return inputs, inputs, inputs
-        if len(inputs) not in (2, 3):
-            raise ValueError(
-                f"`{type(self).__name__}` received a list of length "
-                f"{len(inputs)}. Expected [query, value] or [query, value, "
-                "key], or a single tensor that attends to itself."
-            )
-        query, value, *key = inputs
-        return query, value, key[0] if key else value
-
-    def _split_masks(self, inputs, mask):
-        """Returns the query mask and the value mask of a call."""
-        if not isinstance(inputs, (list, tuple)):
-            if isinstance(mask, (list, tuple)):
-                raise ValueError(
-                    f"`{type(self).__name__}` received a list of "
-                    f"{len(mask)} masks for a single tensor. Expected one "
-                    "mask (batch, length), where True marks a real token."
-                )
-            return mask, mask
-        if mask is None:
-            return None, None
-        if not isinstance(mask, (list, tuple)) or len(mask) not in (2, 3):
-            received = getattr(mask, "shape", mask)
-            raise ValueError(
-                f"`{type(self).__name__}` received mask={received} for "
-                f"{len(inputs)} inputs. Expected a list [query_mask, "
-                "value_mask]; put None for a mask that you do not have."
-            )
-        # A key is the value's sequence: the mask of either is that of both.
-        query_mask, value_mask, *key_mask = mask
-        if value_mask is None and key_mask:
-            value_mask = key_mask[0]
-        return query_mask, value_mask
 
     def prepare_memory(self, value, mask=None, key=None):
         """Computes once what every query needs of a memory.
@@ -189,15 +156,83 @@ class Attention(keras.layers.Layer):
             Context `(batch, query_length, value_units)` and attention
             scores `(batch, query_length, memory_length)`.
         """
+        if initial_state(self, memory):
+            return attend_by_steps(self, query, memory, mask, training)
+        scores = self.score(query, memory.keys)
+        return self.weigh(scores, memory, mask, training)
+
+    def weigh(self, scores, memory, mask=None, training=False):
+        """Turns scores into a context.
+
+        Args:
+            scores: Float, `(batch, query_length, memory_length)`.
+            memory: A `PreparedMemory`.
+            mask: As in `attend`.
+            training: Whether dropout is on.
+
+        Returns:
+            As `attend`.
+        """
         if memory.mask is not None:
             memory_mask = ops.expand_dims(memory.mask, 1)
             mask = memory_mask if mask is None else memory_mask & mask
+        return self.select(self.normalize(scores, mask), memory, training)
+
+    def normalize(self, scores, mask=None):
+        """Returns the masked probabilities of scores, float32 at least."""
+        dtype = keras.backend.result_type(scores.dtype, "float32")
         probability = PROBABILITIES.get(self.probability, self.probability)
-        scores = self.score(query, memory.keys)
-        scores = masked_probabilities(scores, mask, probability)
-        scores = ops.cast(scores, self.compute_dtype)
-        weights = self.dropout_layer(scores, training=training)
-        return ops.matmul(weights, memory.values), scores
+        return masked_probabilities(
+            ops.cast(scores, dtype) / self.temperature, mask, probability
+        )
+
+    def select(self, attention_scores, memory, training=False):
+        """Returns the context, and the attention scores before dropout.
+
+        Args:
+            attention_scores: Float, `(batch, query_length, memory_length)`.
+            memory: A `PreparedMemory`.
+            training: Whether dropout is on.
+        """
+        attention_scores = ops.cast(attention_scores, self.compute_dtype)
+        weights = attention_scores
+        if training and self.dropout:
+            weights = self.drop(weights, memory)
+        return ops.matmul(weights, memory.values), attention_scores
+
+    def drop(self, weights, memory):
+        """Drops some of the weights `(batch, query_length, width)`."""
+        noise = memory.noise
+        if noise is None:
+            noise = self.draw_noise(memory, ops.shape(weights)[1])
+        else:
+            noise = ops.expand_dims(noise, 1)
+        return weights * ops.cast(noise, weights.dtype)
+
+    def draw_noise(self, memory, query_length):
+        """Draws what is random in training, for many queries at once.
+
+        Args:
+            memory: What `prepare_memory` returns.
+            query_length: Number of queries.
+
+        Returns:
+            Float, `(batch, query_length, width)`, for `PreparedMemory.noise`
+            query by query; None where nothing is random. Here: 0 for an
+            attention score to be dropped, and what keeps the mean for the
+            others.
+        """
+        batch, memory_length = ops.shape(memory.values)[:2]
+        return self.draw_dropout((batch, query_length, memory_length))
+
+    def draw_dropout(self, shape):
+        """Draws the factors of a dropout, or returns None without one."""
+        if not self.dropout:
+            return None
+        ones = ops.ones(shape, dtype=self.compute_dtype)
+        return keras.random.dropout(
+            ones, self.dropout, seed=self.seed_generator
+        )
 
     @property
     def num_states(self):
@@ -222,12 +257,17 @@ class Attention(keras.layers.Layer):
             query: Float, `(batch, query_units)`.
             memory: A `PreparedMemory`.
             state: A list of tensors, as `initial_state` returns.
-            training: Whether dropout is on.
+            training: Whether dropout and noise are on.
 
         Returns:
             Context `(batch, value_units)`, attention scores
             `(batch, memory_length)`, and the next state.
         """
+        if self.num_states:
+            raise NotImplementedError(
+                f"`{type(self).__name__}` has num_states={self.num_states} "
+                "and must define `step(query, memory, state, training)`."
+            )
         context, scores = self.attend(
             ops.expand_dims(query, 1), memory, training=training
         )
@@ -241,59 +281,61 @@ class Attention(keras.layers.Layer):
         use_causal_mask=False,
         training=False,
     ):
-        query, value, key = self._split(inputs)
-        query_mask, value_mask = self._split_masks(inputs, mask)
-        owner = type(self).__name__
-        check_same_size(
-            owner,
-            "batch",
-            query=query.shape[0],
-            value=value.shape[0],
-            key=key.shape[0],
-        )
-        check_same_size(
-            owner, "memory_length", value=value.shape[1], key=key.shape[1]
+        query, value, key, query_mask, value_mask = checked_inputs(
+            type(self).__name__, inputs, mask
         )
         limits = None
         if query_mask is not None:
-            check_mask(owner, "query_mask", query_mask.shape, query.shape)
             query = clear_padding(query, query_mask)
-            limits = ops.expand_dims(ops.cast(query_mask, "bool"), -1)
+            limits = ops.expand_dims(query_mask, -1)
         if use_causal_mask:
-            causal = _causal_mask(ops.shape(query)[1], ops.shape(value)[1])
+            causal = causal_mask(ops.shape(query)[1], ops.shape(value)[1])
             limits = causal if limits is None else limits & causal
-        if value_mask is not None:
-            check_mask(owner, "value_mask", value_mask.shape, value.shape)
         memory = self.prepare_memory(value, value_mask, key)
         context, scores = self.attend(query, memory, limits, training)
         return (context, scores) if return_attention_scores else context
 
+    def compute_output_shape(self, input_shape):
+        query_shape, value_shape, _ = split_shapes(
+            type(self).__name__, input_shape
+        )
+        return (*query_shape[:2], value_shape[-1])
+
+    def compute_output_spec(
+        self, inputs, mask=None, return_attention_scores=False, **kwargs
+    ):
+        # Keras would take `compute_output_shape` for all that is put out.
+        query, value, *_ = checked_inputs(type(self).__name__, inputs, mask)
+        context, scores = (
+            keras.KerasTensor((*query.shape[:2], size), self.compute_dtype)
+            for size in (value.shape[-1], value.shape[1])
+        )
+        return (context, scores) if return_attention_scores else context
+
     def compute_mask(self, inputs, mask=None):
         # The outputs follow the query; the attention scores carry no mask.
-        query_mask, _ = self._split_masks(inputs, mask)
-        return query_mask
+        return split_masks(type(self).__name__, inputs, mask)[0]
 
     def get_config(self):
+        config = super().get_config()
+        if not self.normalizes_scores:
+            return config
         probability = self.probability
         if callable(probability):
             probability = keras.saving.serialize_keras_object(probability)
         return {
-            **super().get_config(),
+            **config,
             "probability": probability,
             "dropout": self.dropout,
+            "temperature": self.temperature,
         }
 
     @classmethod
     def from_config(cls, config):
         config = dict(config)
-        if isinstance(config.get("probability"), dict):
-            config["probability"] = keras.saving.deserialize_keras_object(
-                config["probability"]
-            )
+        for name in ("probability", "score"):
+            if isinstance(config.get(name), dict):
+                config[name] = keras.saving.deserialize_keras_object(
+                    config[name]
+                )
         return cls(**config)
-
-
-def _causal_mask(query_length, memory_length):
-    """True where a query position may see a memory position."""
-    rows = ops.expand_dims(ops.arange(query_length), -1)
-    return ops.expand_dims(rows >= ops.arange(memory_length), 0)

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_attention.attention import Attention
+from keras_attention.attention.steps import initial_state
 from keras_attention.cells import wrapped_cell
 from keras_attention.validation import check_rank
 from keras_attention.validation import check_same_size
@@ -48,7 +49,8 @@ class AttentionRNNCell(keras.layers.Layer):
     """
 
     def __init__(self, cell, attention, **kwargs):
-        super().__init__(**kwargs)
+        # States of an attention keep their precision from step to step.
+        super().__init__(autocast=False, **kwargs)
         owner = type(self).__name__
         wrapped_cell.check_cell(owner, cell)
         attentions = attention if isinstance(attention, list) else [attention]
@@ -116,7 +118,7 @@ class AttentionRNNCell(keras.layers.Layer):
     def initial_attention_states(self, memory):
         """Returns the states of all attentions, in one flat list."""
         pairs = zip(self.attentions, memory, strict=False)
-        states = (attention.initial_state(part) for attention, part in pairs)
+        states = (initial_state(attention, part) for attention, part in pairs)
         return [tensor for state in states for tensor in state]
 
     def build_attention(self, memory_shape):
@@ -184,6 +186,26 @@ class AttentionRNNCell(keras.layers.Layer):
                 "for all, or a list with one for each."
             )
         return value
+
+    @property
+    def num_attention_states(self):
+        """How many states the attentions add to those of `state_size`."""
+        return sum(attention.num_states for attention in self.attentions)
+
+    def draw_noise(self, memory, num_steps):
+        """Draws what is random in the attention of many steps of training.
+
+        Args:
+            memory: As `prepare_memory` returns.
+            num_steps: Integer.
+
+        Returns:
+            A list with what `draw_noise` of every attention returns.
+        """
+        return [
+            attention.draw_noise(part, num_steps)
+            for attention, part in zip(self.attentions, memory, strict=True)
+        ]
 
     def attend(self, query, memory, states, training):
         """Lets every attention take one step.

@@ -89,6 +89,7 @@ class BahdanauRNNCell(AttentionRNNCell):
             )
 
     def call(self, inputs, states, memory, training=False):
+        inputs = ops.cast(inputs, self.compute_dtype)
         states = list(states)
         count = len(self.state_size)
         cell_states, attention_states = states[:count], states[count:]

@@ -80,9 +80,7 @@ class LuongRNNCell(AttentionRNNCell):
 
     @property
     def attention_is_recurrent(self):
-        return self.input_feeding or any(
-            attention.num_states for attention in self.attentions
-        )
+        return self.input_feeding or self.num_attention_states > 0
 
     @property
     def output_size(self):
@@ -116,6 +114,7 @@ class LuongRNNCell(AttentionRNNCell):
         )
 
     def call(self, inputs, states, memory, training=False):
+        inputs = ops.cast(inputs, self.compute_dtype)
         states = list(states)
         count = len(wrapped_cell.state_sizes(self.cell))
         cell_states, states = states[:count], states[count:]

@@ -169,9 +169,7 @@ class AttentionDecoder(keras.layers.Layer):
         cell = self.rnn.cell
         prepared = cell.prepare_memory(memory, memory_mask)
         batch_size = ops.shape(prepared[0].values)[0]
-        states = complete_state(
-            cell, initial_state, batch_size, prepared, self.rnn.compute_dtype
-        )
+        states = complete_state(cell, initial_state, batch_size, prepared)
         prepared, states = tree.map_structure(
             lambda tensor: _tile(tensor, strategy.num_beams),
             (prepared, states),

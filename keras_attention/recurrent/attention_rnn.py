@@ -8,10 +8,11 @@ from keras import tree
 
 from keras_attention.cells import AttentionRNNCell
 from keras_attention.cells import wrapped_cell
+from keras_attention.loop import loop
+from keras_attention.loop import split_columns
 from keras_attention.masking import attached_mask
 from keras_attention.masking import clear_padding
 from keras_attention.recurrent.initial_state import complete_state
-from keras_attention.recurrent.loop import loop
 from keras_attention.validation import check_mask
 from keras_attention.validation import check_rank
 from keras_attention.validation import check_same_size
@@ -149,7 +150,6 @@ class AttentionRNN(keras.layers.Layer):
             initial_state,
             ops.shape(sequences)[0],
             memory,
-            self.compute_dtype,
         )
         if self.cell.attention_is_recurrent:
             run = self._attend_in_the_loop
@@ -168,18 +168,29 @@ class AttentionRNN(keras.layers.Layer):
 
     def _attend_in_the_loop(self, sequences, states, mask, memory, training):
         """Takes one step of the whole cell after another."""
+        drawn = [None] * len(memory)
+        if training:
+            drawn = self.cell.draw_noise(memory, ops.shape(sequences)[1])
 
-        def step(inputs, states):
+        def step(inputs, states, *noise):
+            noise = iter(noise)
+            now = [
+                part if one is None else part._replace(noise=next(noise))
+                for part, one in zip(memory, drawn, strict=True)
+            ]
             output, states, scores = self.cell(
-                inputs, states, memory, training=training
+                inputs, states, now, training=training
             )
             if self.return_attention_scores:
                 # One tensor is all that a loop puts out: side by side.
                 output = ops.concatenate([output, *scores], axis=-1)
             return output, states
 
-        self._draw_dropout_masks(step, sequences, states, training)
-        batch = ops.shape(sequences)[0]
+        self._draw_dropout_masks(
+            lambda: self.cell(sequences[:, 0], states, memory, training=True),
+            training,
+        )
+        batch, length = ops.shape(sequences)[:2]
         widths = [self.cell.output_size]
         if self.return_attention_scores:
             widths += [ops.shape(part.values)[1] for part in memory]
@@ -190,18 +201,13 @@ class AttentionRNN(keras.layers.Layer):
             ops.zeros((batch, sum(widths)), dtype=self.compute_dtype),
             mask,
             self.return_sequences or self.return_attention_scores,
+            columns=[noise for noise in drawn if noise is not None],
         )
         if not self.return_attention_scores:
             return outputs, states, []
-        scores, start = [], widths[0]
-        for width in widths[1:]:
-            scores.append(outputs[:, :, start : start + width])
-            start = start + width
+        output, *scores = split_columns(outputs, widths)
         # A slice of an unknown width has no known width; reshape states it.
-        output = ops.reshape(
-            outputs[:, :, : widths[0]],
-            (batch, ops.shape(sequences)[1], widths[0]),
-        )
+        output = ops.reshape(output, (batch, length, widths[0]))
         return self._last_unless_sequences(output), states, scores
 
     def _attend_after_the_loop(self, sequences, states, mask, memory, training):
@@ -212,7 +218,9 @@ class AttentionRNN(keras.layers.Layer):
                 self.cell.cell, inputs, states, training
             )
 
-        self._draw_dropout_masks(step, sequences, states, training)
+        self._draw_dropout_masks(
+            lambda: step(sequences[:, 0], states), training
+        )
         shape = (ops.shape(sequences)[0], self.cell.query_size)
         all_steps = self.return_sequences or self.return_attention_scores
         hidden, states = self._loop(
@@ -237,7 +245,9 @@ class AttentionRNN(keras.layers.Layer):
             return ops.squeeze(output, 1), states, scores
         return self._last_unless_sequences(output), states, scores
 
-    def _loop(self, step, sequences, states, output, mask, all_steps):
+    def _loop(
+        self, step, sequences, states, output, mask, all_steps, columns=()
+    ):
         return loop(
             step,
             sequences,
@@ -247,12 +257,13 @@ class AttentionRNN(keras.layers.Layer):
             go_backwards=self.go_backwards,
             unroll=self.unroll,
             return_sequences=all_steps,
+            columns=columns,
         )
 
     def _last_unless_sequences(self, output):
         return output if self.return_sequences else output[:, -1]
 
-    def _draw_dropout_masks(self, step, sequences, states, training):
+    def _draw_dropout_masks(self, take_step, training):
         """Draws dropout masks before the loop, for all of its steps.
 
         A mask drawn within a loop in a graph cannot be used outside the one
@@ -260,13 +271,14 @@ class AttentionRNN(keras.layers.Layer):
         """
         if training and wrapped_cell.has_dropout_masks(self.cell.cell):
             wrapped_cell.reset_dropout_masks(self.cell.cell)
-            step(sequences[:, 0], states)
+            take_step()
 
     def compute_mask(self, sequences, mask=None):
         output_mask = mask if self.return_sequences else None
         if output_mask is not None and self.go_backwards:
             output_mask = ops.flip(output_mask, axis=1)
         num_states = len(tree.flatten(self.cell.state_size))
+        num_states += self.cell.num_attention_states
         others = num_states if self.return_state else 0
         others += self.return_attention_scores * len(self.cell.attentions)
         return [output_mask] + [None] * others

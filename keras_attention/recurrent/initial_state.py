@@ -7,7 +7,7 @@ from keras_attention.cells import wrapped_cell
 from keras_attention.validation import shapes_agree
 
 
-def complete_state(cell, initial_state, batch_size, memory, dtype):
+def complete_state(cell, initial_state, batch_size, memory):
     """Checks the initial states, and fills in those that were left out.
 
     Args:
@@ -15,7 +15,6 @@ def complete_state(cell, initial_state, batch_size, memory, dtype):
         initial_state: As in a call of `AttentionRNN`, or None.
         batch_size: Integer or scalar tensor.
         memory: As `prepare_memory` of the cell returns.
-        dtype: What the initial states are cast to.
 
     Returns:
         A list of states, as `get_initial_state` of the cell returns.
@@ -39,7 +38,8 @@ def complete_state(cell, initial_state, batch_size, memory, dtype):
     states = [*initial_state, *defaults[given:]]
     for index, pair in enumerate(zip(states, defaults, strict=True)):
         _check_state(index, *pair)
-    flat = [ops.cast(part, dtype) for part in tree.flatten(states)]
+    flat = zip(tree.flatten(states), tree.flatten(defaults), strict=True)
+    flat = [ops.cast(state, default.dtype) for state, default in flat]
     return tree.pack_sequence_as(defaults, flat)
 
 

@@ -24,13 +24,20 @@ class AdditiveScore(Score):
     $b$ joins the sum inside the tanh (Salimans & Kingma 2016,
     https://arxiv.org/abs/1602.07868). $g$ starts at $\sqrt{1/\text{units}}$.
 
+    With `coverage=True`, what a position has got of the attention so far,
+    $\kappa_j$, enters too: $w_c \kappa_j$ joins the sum inside the tanh (See et
+    al. 2017, eq. 11, https://arxiv.org/abs/1704.04368).
+
     Args:
         units: Width of the hidden layer.
         normalize: Whether $v$ is weight-normalised.
+        coverage: Whether the attention so far enters the score.
 
     Call arguments:
         query: Float, `(batch, query_length, query_units)`.
         keys: Float, `(batch, memory_length, units)`, as `project` returns.
+        coverage: Float, `(batch, memory_length)`; the sum of all attention
+            scores so far, in steps. Needed with `coverage=True`.
 
     Output shape:
         `(batch, query_length, memory_length)`. Not normalised, any real.
@@ -45,11 +52,12 @@ class AdditiveScore(Score):
         ```
     """
 
-    def __init__(self, units, normalize=False, **kwargs):
+    def __init__(self, units, normalize=False, coverage=False, **kwargs):
         super().__init__(**kwargs)
         check_positive("AdditiveScore", "units", units)
         self.units = units
         self.normalize = normalize
+        self.coverage = coverage
         self.query_layer = keras.layers.Dense(
             units, use_bias=False, dtype=self.dtype_policy, name="query"
         )
@@ -74,11 +82,30 @@ class AdditiveScore(Score):
                 shape=(self.units,), initializer="zeros", name="bias"
             )
 
+        if self.coverage:
+            self.coverage_kernel = self.add_weight(
+                shape=(self.units,),
+                initializer="glorot_uniform",
+                name="coverage_kernel",
+            )
+
     def project(self, memory):
         return self.memory_layer(memory)
 
-    def call(self, query, keys):
+    def call(self, query, keys, coverage=None):
         check_keys("AdditiveScore", keys, self.units)
+        if self.coverage != (coverage is not None):
+            received = "a" if self.coverage is False else "no"
+            raise ValueError(
+                f"`AdditiveScore` with coverage={self.coverage} received "
+                f"{received} coverage. Expected the sum of the attention "
+                "scores so far, (batch, memory_length), with coverage=True "
+                "and only then: `BahdanauAttention(units, coverage=True)` "
+                "keeps it."
+            )
+        if self.coverage:
+            spent = ops.expand_dims(coverage, -1)  # batch memory_length 1
+            keys = keys + spent * self.coverage_kernel
         query = self.query_layer(query)  # batch query_length units
         if not self.normalize:
             return additive_scores(query, keys, self.direction)
@@ -95,4 +122,5 @@ class AdditiveScore(Score):
             **super().get_config(),
             "units": self.units,
             "normalize": self.normalize,
+            "coverage": self.coverage,
         }

@@ -53,20 +53,14 @@ class DotScore(Score):
 
     def build(self, query_shape, keys_shape):
         check_shapes("DotScore", query_shape, keys_shape)
-        if query_shape[-1] != keys_shape[-1]:
-            raise ValueError(
-                f"`DotScore` received a query of {query_shape[-1]} units and "
-                f"a memory of {keys_shape[-1]} units (shapes "
-                f"{tuple(query_shape)} and {tuple(keys_shape)}). Expected "
-                "equal units; use `GeneralScore`, which learns a weight "
-                "between them."
-            )
+        _check_units(query_shape, keys_shape)
         if self.scale == "learned":
             self.gain = self.add_weight(
                 shape=(), initializer="ones", name="gain"
             )
 
     def call(self, query, keys):
+        _check_units(query.shape, keys.shape)
         # Scaling the query is cheaper than scaling every score.
         if self.scale == "learned":
             query = query * self.gain
@@ -76,3 +70,13 @@ class DotScore(Score):
 
     def get_config(self):
         return {**super().get_config(), "scale": self.scale}
+
+
+def _check_units(query_shape, keys_shape):
+    if query_shape[-1] != keys_shape[-1]:
+        raise ValueError(
+            f"`DotScore` received a query of {query_shape[-1]} units and a "
+            f"memory of {keys_shape[-1]} units (shapes {tuple(query_shape)} "
+            f"and {tuple(keys_shape)}). Expected equal units; use "
+            "`GeneralScore`, which learns a weight between them."
+        )

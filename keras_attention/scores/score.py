@@ -46,7 +46,7 @@ class Score(keras.layers.Layer):
             f"`{type(self).__name__}` must define `call(query, keys)`."
         )
 
-    def compute_output_shape(self, query_shape, keys_shape):
+    def compute_output_shape(self, query_shape, keys_shape, **_):
         return (*query_shape[:2], keys_shape[1])
 
 

@@ -1,9 +1,7 @@
-import subprocess
-import sys
-
 import matplotlib
 import numpy as np
 import pytest
+from fresh_process import run_fresh
 from keras import ops
 
 import keras_attention
@@ -97,10 +95,4 @@ def test_import_needs_neither_matplotlib_nor_tensorflow_text():
         "sys.modules['matplotlib'] = sys.modules['tensorflow_text'] = None; "
         "import keras_attention; print(keras_attention.__name__)"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.stdout.strip() == "keras_attention", result.stderr
+    assert run_fresh(script).strip() == "keras_attention"

@@ -68,9 +68,9 @@ def test_one_memory_serves_all_attentions(kind, rng):
     prepared = cell.prepare_memory(draw_memory(rng), MEMORY_MASK)
     states = cell.get_initial_state(BATCH, prepared)
     _, _, scores = cell(draw(rng, BATCH, INPUT_UNITS), states, prepared)
-    for part in scores:
+    for part in map(np.array, scores):
         np.testing.assert_allclose(np.sum(part, axis=-1), 1.0, atol=1e-6)
-        assert np.all(np.array(part)[~MEMORY_MASK] == 0)
+        assert np.all(part[~MEMORY_MASK] == 0)
 
 
 @pytest.mark.parametrize("kind", CELLS)

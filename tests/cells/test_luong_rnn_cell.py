@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 import reference_recurrent
 from keras import tree
-from layer_catalogue import ATTENTIONS
 from layer_catalogue import BATCH
 from layer_catalogue import CELL_UNITS
+from layer_catalogue import GLOBAL_ATTENTIONS
 from layer_catalogue import INNER_CELLS
 from layer_catalogue import INPUT_UNITS
 from layer_catalogue import LENGTH
@@ -56,7 +56,7 @@ def test_step_equals_the_equations(form, inner, rng):
     assert output.shape[-1] == cell.output_size
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("attention", [*GLOBAL_ATTENTIONS, "local_p"])
 @pytest.mark.parametrize("form", ["luong", "luong_residual"])
 def test_attending_from_all_equals_attending_one_by_one(form, attention, rng):
     cell = built_cell(form, "gru", attention, rng)
@@ -66,7 +66,8 @@ def test_attending_from_all_equals_attending_one_by_one(form, attention, rng):
     for time in range(LENGTH):
         context, _, [one] = cell.attend(hidden[:, time], memory, [], False)
         output = cell.attentional_state(hidden[:, time], context)
-        np.testing.assert_allclose(outputs[:, time], output, atol=1e-6)
+        # PyTorch orders the sums of the two otherwise: up to 1.4e-6 apart.
+        np.testing.assert_allclose(outputs[:, time], output, atol=2e-6)
         np.testing.assert_allclose(scores[:, time], one, atol=1e-6)
 
 
@@ -86,7 +87,7 @@ def test_input_feeding_adds_one_state_of_the_output_size():
 
 
 def test_width_is_that_of_the_cell_unless_given():
-    attention = ATTENTIONS["general"]()
+    attention = GLOBAL_ATTENTIONS["general"]()
     cell = keras_attention.LuongRNNCell(keras.layers.GRUCell(3), attention)
     assert cell.output_size == 3
 
@@ -103,14 +104,14 @@ def test_width_is_that_of_the_cell_unless_given():
 def test_errors_of_the_constructor(arguments, expected):
     with pytest.raises(ValueError, match=expected):
         keras_attention.LuongRNNCell(
-            keras.layers.GRUCell(3), ATTENTIONS["general"](), **arguments
+            keras.layers.GRUCell(3), GLOBAL_ATTENTIONS["general"](), **arguments
         )
 
 
 def test_residual_form_of_another_width_raises(rng):
     cell = keras_attention.LuongRNNCell(
         keras.layers.GRUCell(3),
-        ATTENTIONS["general"](),
+        GLOBAL_ATTENTIONS["general"](),
         attention_units=5,
         attentional_state="residual",
     )

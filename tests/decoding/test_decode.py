@@ -1,7 +1,12 @@
-import gradients
+import keras
 import numpy as np
 import pytest
-import tensorflow as tf
+from backends import MODES
+from backends import TWO_MODES
+from backends import call_back
+from backends import count_traces
+from backends import in_mode
+from backends import tensorflow_only
 from keras import ops
 
 import keras_attention
@@ -58,9 +63,9 @@ def text(tokens):
 COST = 3.0 - np.log(np.exp(3.0) + len(ALPHABET) - 1)
 
 
-@pytest.mark.parametrize("mode", gradients.MODES)
+@pytest.mark.parametrize("mode", MODES)
 def test_words_are_spelled_ended_and_padded(mode):
-    result = gradients.in_mode(run, mode)()
+    result = in_mode(run, mode)()
     assert [text(row) for row in result.tokens[:, 0]] == [
         "hello>-",
         "no>----",
@@ -72,9 +77,9 @@ def test_words_are_spelled_ended_and_padded(mode):
     )
 
 
-@pytest.mark.parametrize("mode", gradients.MODES)
+@pytest.mark.parametrize("mode", MODES)
 def test_words_that_do_not_end_are_cut(mode):
-    result = gradients.in_mode(lambda: run(max_length=5), mode)()
+    result = in_mode(lambda: run(max_length=5), mode)()
     assert [text(row) for row in result.tokens[:, 0]] == [
         "hello",
         "no>--",
@@ -99,7 +104,7 @@ def test_attention_scores_are_those_of_every_step_and_0_after_the_end():
 
 def test_dtypes_and_shapes_are_those_documented():
     result = run()
-    assert [str(part.dtype.name) for part in result] == [
+    assert [keras.backend.standardize_dtype(x.dtype) for x in result] == [
         "int32",
         "int32",
         "float32",
@@ -112,7 +117,7 @@ def test_dtypes_and_shapes_are_those_documented():
     ]
 
 
-@pytest.mark.parametrize("mode", ["eager", "graph"])
+@pytest.mark.parametrize("mode", TWO_MODES)
 @pytest.mark.parametrize(
     ("words", "max_length", "expected"),
     [
@@ -125,11 +130,11 @@ def test_dtypes_and_shapes_are_those_documented():
     ids=["both_end", "one_ends_later", "cut", "at_once", "one_token"],
 )
 def test_loop_stops_when_every_row_has_ended(words, max_length, expected, mode):
-    turns = tf.Variable(0)
+    turns = []
     step, state = spell(words)
 
     def counting(tokens, state):
-        turns.assign_add(1)
+        call_back(lambda: turns.append(1))
         return step(tokens, state)
 
     def decode():
@@ -143,9 +148,9 @@ def test_loop_stops_when_every_row_has_ended(words, max_length, expected, mode):
             strategy=keras_attention.GreedySearch(),
         ).tokens
 
-    tokens = gradients.in_mode(decode, mode)()
+    tokens = in_mode(decode, mode)()
     assert tokens.shape[-1] == max_length
-    assert turns.numpy() == expected
+    assert len(turns) == expected
 
 
 def test_other_padding_tokens_do_not_change_scores_and_lengths():
@@ -230,14 +235,15 @@ def test_state_may_begin_in_another_dtype_than_it_goes_on():
     assert np.array(result.scores).dtype == "float32"
 
 
+@tensorflow_only("tensors of a length that is not known")
 def test_max_length_may_be_a_tensor():
-    decode = tf.function(
+    results, traces = count_traces(
         lambda length: run(max_length=length).tokens,
-        input_signature=[tf.TensorSpec([], tf.int32)],
+        [((), "int32")],
+        [[4], [9]],
     )
-    assert text(decode(4)[1, 0]) == "no>-"
-    assert text(decode(9)[0, 0]) == "hello>---"
-    assert decode.experimental_get_tracing_count() == 1
+    assert [text(tokens[0, 0]) for tokens in results] == ["hell", "hello>---"]
+    assert traces == 1
 
 
 # Beams

@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 import keras_attention
 
@@ -8,7 +9,7 @@ import keras_attention
 def test_most_probable_token_is_taken_and_its_cost_added():
     probabilities = np.array([[0.2, 0.5, 0.3], [0.7, 0.1, 0.2]], "float32")
     tokens, scores, parents = keras_attention.GreedySearch().select(
-        np.log(probabilities), np.array([-1.0, -2.0], "float32")
+        ops.log(probabilities), ops.convert_to_tensor([-1.0, -2.0])
     )
     np.testing.assert_array_equal(tokens, [1, 0])
     np.testing.assert_allclose(
@@ -19,9 +20,9 @@ def test_most_probable_token_is_taken_and_its_cost_added():
 
 
 def test_of_equally_probable_tokens_the_first_is_taken():
-    log_probabilities = np.log(np.array([[0.2, 0.4, 0.4]], "float32"))
+    log_probabilities = ops.log([[0.2, 0.4, 0.4]])
     tokens, _, _ = keras_attention.GreedySearch().select(
-        log_probabilities, np.zeros(1, "float32")
+        log_probabilities, ops.zeros(1)
     )
     np.testing.assert_array_equal(tokens, [1])
 

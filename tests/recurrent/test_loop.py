@@ -1,11 +1,14 @@
 import numpy as np
 import pytest
-import tensorflow as tf
+from backends import TWO_MODES
+from backends import in_mode
+from backends import tensorflow_only
 from keras import ops
+from keras import tree
 from layer_catalogue import MASK
 from layer_catalogue import draw
 
-from keras_attention.recurrent.loop import loop
+from keras_attention.loop import loop
 
 
 BATCH, LENGTH, UNITS = 3, 5, 2
@@ -46,7 +49,7 @@ def draw_arguments(rng):
 @pytest.mark.parametrize("unroll", [False, True], ids=["looped", "unrolled"])
 @pytest.mark.parametrize("backwards", [False, True], ids=["on", "back"])
 @pytest.mark.parametrize("masked", [False, True], ids=["unmasked", "masked"])
-@pytest.mark.parametrize("mode", ["eager", "graph"])
+@pytest.mark.parametrize("mode", TWO_MODES)
 def test_loop_equals_the_same_loop_in_python(
     mode, masked, backwards, unroll, rng
 ):
@@ -54,22 +57,22 @@ def test_loop_equals_the_same_loop_in_python(
     mask = MASK if masked else None
 
     def run(return_sequences):
-        return loop(
-            step,
-            ops.convert_to_tensor(sequences),
-            [
-                ops.convert_to_tensor(states[0]),
-                [ops.convert_to_tensor(states[1][0])],
-            ],
-            ops.convert_to_tensor(output),
-            mask=mask,
-            go_backwards=backwards,
-            unroll=unroll,
-            return_sequences=return_sequences,
+        function = in_mode(
+            lambda sequences, states, output: loop(
+                step,
+                sequences,
+                states,
+                output,
+                mask=mask,
+                go_backwards=backwards,
+                unroll=unroll,
+                return_sequences=return_sequences,
+            ),
+            mode,
         )
+        tensors = sequences, states, output
+        return function(*tree.map_structure(ops.convert_to_tensor, tensors))
 
-    if mode == "graph":
-        run = tf.function(run)
     outputs, total, count = run_in_python(
         sequences, states, output, mask, backwards
     )
@@ -85,13 +88,10 @@ def test_row_without_a_valid_step_puts_out_the_initial_output(rng):
     sequences, states, output = draw_arguments(rng)
     mask = MASK.copy()
     mask[1] = False
-    outputs, [total, [count]] = loop(
-        step,
-        ops.convert_to_tensor(sequences),
-        states,
-        ops.convert_to_tensor(output),
-        mask=mask,
+    tensors = tree.map_structure(
+        ops.convert_to_tensor, (sequences, states, output)
     )
+    outputs, [total, [count]] = loop(step, *tensors, mask=mask)
     np.testing.assert_array_equal(outputs[1], np.repeat(output[1:2], LENGTH, 0))
     np.testing.assert_array_equal(total[1], states[0][1])
     np.testing.assert_array_equal(count[1], states[1][0][1])
@@ -108,8 +108,8 @@ def test_states_keep_their_dtype(rng):
         assert np.array(state).dtype == "float32"
 
 
+@tensorflow_only("lengths that stay unknown")
 def test_unrolling_needs_a_known_length():
-    @tf.function(input_signature=[tf.TensorSpec([None, None, UNITS])])
     def run(sequences):
         start = ops.zeros((BATCH, UNITS))
         return loop(
@@ -120,5 +120,6 @@ def test_unrolling_needs_a_known_length():
             unroll=True,
         )
 
+    run = in_mode(run, "graph", [((None, None, UNITS), "float32")])
     with pytest.raises(ValueError, match="Expected a known length"):
         run(np.ones((BATCH, LENGTH, UNITS), "float32"))

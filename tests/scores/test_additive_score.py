@@ -71,7 +71,7 @@ def test_length_of_the_direction_does_not_matter_when_normalized(rng):
     score = built_score(SCORES["additive_normalized"], rng)
     query, memory = query_and_memory(SCORES["additive_normalized"], rng)
     before = np.array(score(query, score.project(memory)))
-    score.direction.assign(17.0 * score.direction.numpy())
+    score.direction.assign(17.0 * np.array(score.direction))
     after = score(query, score.project(memory))
     np.testing.assert_allclose(after, before, rtol=1e-5)
 
@@ -82,7 +82,7 @@ def test_normalized_score_is_finite_in_half_precision(rng):
         SCORES["additive_normalized"], rng, dtype="mixed_float16"
     )
     query, memory = query_and_memory(SCORES["additive_normalized"], rng)
-    score.direction.assign(1e-4 * score.direction.numpy())
+    score.direction.assign(1e-4 * np.array(score.direction))
     scores = score(query, score.project(memory))
     assert np.all(np.isfinite(np.array(scores)))
 

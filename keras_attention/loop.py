@@ -25,6 +25,7 @@ def loop(
     go_backwards=False,
     unroll=False,
     return_sequences=True,
+    columns=(),
 ):
     """Runs a step function over time.
 
@@ -55,6 +56,9 @@ def loop(
         unroll: Whether to write every step into the graph. Faster for a few
             steps; needs a known length.
         return_sequences: Whether all outputs are needed.
+        columns: What else the step gets, after the states: a list of
+            `(batch, length, any width)`, of which a step sees `(batch, any
+            width)`.
 
     Returns:
         The outputs, `(batch, length, output_units)`, or the last one,
@@ -69,25 +73,31 @@ def loop(
         )
     carry = tree.flatten(initial_states)
     dtypes = [state.dtype for state in carry]
+    columns = list(columns)
     if mask is not None:
         carry.append(initial_output)
-        valid = ops.cast(ops.expand_dims(mask, -1), sequences.dtype)
-        sequences = ops.concatenate([sequences, valid], axis=-1)
+        columns.insert(0, ops.expand_dims(mask, -1))
+    # One tensor is all that a loop takes in: side by side.
+    dtype = sequences.dtype
+    widths = [sequences.shape[-1], *[ops.shape(part)[-1] for part in columns]]
+    if columns:
+        columns = [ops.cast(part, dtype) for part in columns]
+        sequences = ops.concatenate([sequences, *columns], axis=-1)
 
-    def plain_step(inputs, flat_states):
+    def plain_step(inputs, flat_states, *values):
         states = tree.pack_sequence_as(initial_states, list(flat_states))
-        output, states = step(inputs, states)
+        output, states = step(inputs, states, *values)
         flat_states = [
             ops.cast(state, dtype)
             for state, dtype in zip(tree.flatten(states), dtypes, strict=True)
         ]
         return output, flat_states
 
-    def masked_step(inputs, carry):
+    def masked_step(inputs, carry, valid, *values):
         *flat_states, output = carry
-        inputs, valid = inputs[:, :-1], inputs[:, -1] > 0.5
-        new_output, new_states = plain_step(inputs, flat_states)
+        new_output, new_states = plain_step(inputs, flat_states, *values)
         new_output = ops.cast(new_output, initial_output.dtype)
+        valid = valid > 0.5
         output = _select(valid, new_output, output)
         states = [
             _select(valid, new, old)
@@ -95,11 +105,13 @@ def loop(
         ]
         return output, [*states, output]
 
+    def any_step(inputs, carry):
+        inputs, *values = split_columns(inputs, widths)
+        run = plain_step if mask is None else masked_step
+        return run(inputs, carry, *values)
+
     runner = keras.layers.RNN(
-        _StepCell(
-            plain_step if mask is None else masked_step,
-            [state.shape[-1] for state in carry],
-        ),
+        _StepCell(any_step, [state.shape[-1] for state in carry]),
         return_sequences=return_sequences,
         go_backwards=go_backwards,
         unroll=unroll,
@@ -110,8 +122,16 @@ def loop(
     return (outputs if return_sequences else last_output), states
 
 
+def split_columns(tensor, widths):
+    """Cuts the last axis into parts of these widths; undoes concatenate."""
+    parts, start = [], 0
+    for width in widths:
+        parts.append(tensor[..., start : start + width])
+        start = start + width
+    return parts
+
+
 def _select(valid, new, old):
     """Takes `new` in the rows where `valid` is True, else `old`."""
-    rank = len(new.shape)
-    valid = ops.reshape(valid, (-1,) + (1,) * (rank - 1))
+    valid = ops.reshape(valid, (-1,) + (1,) * (len(new.shape) - 1))
     return ops.where(valid, new, old)
