@@ -20,12 +20,16 @@ TUTORIALS = [
     "tensorflow-text>=2.19",
     "tqdm>=4.66",
 ]
+LIBRARY_TEST = [  # beside a backend: TensorFlow, JAX or PyTorch
+    "hypothesis>=6.100",
+    "matplotlib>=3.8",
+    "pytest>=8",
+]
 TEST = [
     *TUTORIALS,
+    *LIBRARY_TEST,
     "build>=1.2",
-    "hypothesis>=6.100",
     "jupytext>=1.16",
-    "pytest>=8",
     "ruff==0.17.6",
 ]
 DOCS = [
@@ -45,7 +49,12 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.11",
     install_requires=["keras>=3.14", "numpy>=1.26"],
-    extras_require={"tutorials": TUTORIALS, "test": TEST, "docs": DOCS},
+    extras_require={
+        "tutorials": TUTORIALS,
+        "library_test": LIBRARY_TEST,
+        "test": TEST,
+        "docs": DOCS,
+    },
     packages=find_packages(include=["keras_attention", "keras_attention.*"]),
     classifiers=[
         "Development Status :: 4 - Beta",

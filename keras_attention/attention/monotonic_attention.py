@@ -1,7 +1,5 @@
 """Monotonic attention: Raffel et al. (2017)."""
 
-import numbers
-
 import keras
 from keras import ops
 
@@ -11,6 +9,7 @@ from keras_attention.attention.monotonic_alignment import recursive
 from keras_attention.scores.make_score import make_score
 from keras_attention.scores.make_score import score_config
 from keras_attention.validation import check_choice
+from keras_attention.validation import check_positive_number
 
 
 MODES = ("parallel", "recursive", "hard")
@@ -96,11 +95,8 @@ class MonotonicAttention(Attention):
                 )
         super().__init__(layer, **kwargs)
         check_choice("MonotonicAttention", "mode", mode, MODES)
-        if not isinstance(noise, numbers.Real) or not noise >= 0:
-            raise ValueError(
-                f"`MonotonicAttention` received noise={noise!r}. Expected a "
-                "standard deviation of 0 or more, for example noise=1.0."
-            )
+        if noise != 0:
+            check_positive_number("MonotonicAttention", "noise", noise)
         self.score_name = score if isinstance(score, str) else None
         self.units = units
         self.mode = mode

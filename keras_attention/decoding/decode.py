@@ -186,7 +186,9 @@ def _freeze(log_probabilities, finished, padding_token):
     vocabulary_size = log_probabilities.shape[-1]
     _check_padding(padding_token, vocabulary_size)
     padding = ops.arange(vocabulary_size) == padding_token
-    frozen = ops.where(padding, 0.0, MASKED_SCORE)
+    frozen = ops.cast(
+        ops.where(padding, 0.0, MASKED_SCORE), log_probabilities.dtype
+    )
     return ops.where(finished[:, None], frozen[None, :], log_probabilities)
 
 

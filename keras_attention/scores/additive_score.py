@@ -7,6 +7,7 @@ from keras_attention.scores.additive_scores import additive_scores
 from keras_attention.scores.score import Score
 from keras_attention.scores.score import check_keys
 from keras_attention.scores.score import check_shapes
+from keras_attention.validation import check_choice
 from keras_attention.validation import check_positive
 
 
@@ -55,6 +56,7 @@ class AdditiveScore(Score):
     def __init__(self, units, normalize=False, coverage=False, **kwargs):
         super().__init__(**kwargs)
         check_positive("AdditiveScore", "units", units)
+        check_choice("AdditiveScore", "coverage", coverage, (False, True))
         self.units = units
         self.normalize = normalize
         self.coverage = coverage

@@ -116,9 +116,9 @@ def test_modes_agree_where_they_should(rng):
 def test_positions_chosen_by_hand():
     """Each step goes on where the one before ended; past the end all is 0."""
     attention = MonotonicAttention("dot", mode="hard")
-    value = np.array([[[1, -1, -1], [-1, -1, -1], [-1, 1, -1], [1, 1, -1]]])
+    value = np.array([[[1.0, -1, -1], [-1, -1, -1], [-1, 1, -1], [1, 1, -1]]])
     query = np.eye(3)[[0, 1, 0, 2, 0]][None]
-    _, scores = attend(attention, [query, value.astype("float32")])
+    _, scores = attend(attention, [0.1 * query, value])
     chosen = np.eye(5)[[0, 2, 3, 4, 4]][:, :4]
     np.testing.assert_array_equal(scores[0], chosen)
 
@@ -241,6 +241,14 @@ def test_gradients_are_finite_where_a_model_is_sure(mode, rng):
     np.testing.assert_array_equal(results[1][:, 0, 0], [1, 0])
 
 
+def test_many_steps_keep_their_precision():
+    """One position, chosen again at every step."""
+    attention = MonotonicAttention("dot", score_bias=5.0, dtype="mixed_float16")
+    _, scores = attend(attention, [np.zeros((1, 211, 3)), np.ones((1, 1, 3))])
+    expected = (1 / (1 + np.exp(-5))) ** np.arange(1, 212)
+    np.testing.assert_allclose(scores[0, :, 0], expected, rtol=2e-3)
+
+
 @pytest.mark.parametrize(
     ("mode", "policy"),
     [("parallel", "mixed_float16"), ("recursive", "float32")],
@@ -287,9 +295,9 @@ def test_configuration_is_complete(rng):
     ("arguments", "match"),
     [
         ({"mode": "soft"}, "Expected one of: 'parallel', 'recursive', 'hard'"),
-        ({"noise": -0.1}, "noise=-0.1. Expected a standard deviation of 0 or"),
-        ({"noise": float("nan")}, "noise=nan. Expected a standard deviation"),
-        ({"noise": "1"}, "noise='1'. Expected a standard deviation"),
+        ({"noise": -0.1}, "noise=-0.1. Expected a number above 0"),
+        ({"noise": float("nan")}, "noise=nan. Expected a number above 0"),
+        ({"noise": "1"}, "noise='1'. Expected a number above 0"),
         ({"units": None}, "units=None.*Expected the width of its hidden layer"),
         ({"score": "dot"}, "units=7. Expected units only for"),
     ],
