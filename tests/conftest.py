@@ -1,6 +1,6 @@
 import os
 
-import backends  # noqa: F401  (sets the backend up)
+import backends
 import keras
 import numpy as np
 import pytest
@@ -16,6 +16,12 @@ if os.environ.get("KERAS_ATTENTION_RNN_MASKS") == "dropped":
 @pytest.fixture(autouse=True)
 def _fixed_seed():
     keras.utils.set_random_seed(7)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forgotten_modules():
+    yield
+    backends.forget()
 
 
 @pytest.fixture

@@ -129,9 +129,12 @@ def look(attention, query, memory, memory_mask):
 
 
 def attentional_state(layer, hidden, context):
+    if layer.form == "context":
+        return context
     kernel = number(layer.dense.kernel)
-    if layer.form == "tanh":  # tanh(W_c [c; h]), Luong et al. (2015), eq. 5
-        return np.tanh(np.concatenate([context, hidden], axis=-1) @ kernel)
+    if layer.form in ("tanh", "linear"):  # Luong et al. (2015), eq. 5
+        total = np.concatenate([context, hidden], axis=-1) @ kernel
+        return total if layer.form == "linear" else np.tanh(total)
     total = hidden + context @ kernel
     mean = np.mean(total, axis=-1, keepdims=True)
     variance = np.mean((total - mean) ** 2, axis=-1, keepdims=True)

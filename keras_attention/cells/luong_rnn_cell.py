@@ -33,8 +33,10 @@ class LuongRNNCell(AttentionRNNCell):
         input_feeding: Whether the attentional state joins the next input.
             Without it nothing of the attention enters the recurrence, and
             `AttentionRNN` attends from all steps in one product.
-        attentional_state: `"tanh"`, the paper's, or `"residual"`,
-            $\mathrm{LayerNorm}(h_t + W_c c_t)$, which learns far faster.
+        attentional_state: `"tanh"`, the paper's; `"residual"`,
+            $\mathrm{LayerNorm}(h_t + W_c c_t)$, which learns far faster;
+            `"linear"`, the paper's without the tanh; or `"context"`, the
+            context itself.
 
     Call arguments and output shape: as `AttentionRNNCell`.
 
@@ -69,6 +71,12 @@ class LuongRNNCell(AttentionRNNCell):
         )
         if attention_units is not None:
             check_positive("LuongRNNCell", "attention_units", attention_units)
+            if attentional_state == "context":
+                raise ValueError(
+                    "`LuongRNNCell` received attentional_state='context' with "
+                    f"attention_units={attention_units}. Expected no width: "
+                    "it is that of the context. Leave attention_units out."
+                )
         self.attention_units = attention_units
         self.input_feeding = input_feeding
         self.attentional_state = AttentionalState(
@@ -84,6 +92,8 @@ class LuongRNNCell(AttentionRNNCell):
 
     @property
     def output_size(self):
+        if self.attentional_state.form == "context":
+            return self.context_size
         return self.attentional_state.units
 
     @property

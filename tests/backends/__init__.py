@@ -16,6 +16,7 @@ NAME = keras.backend.backend()
 _backend = importlib.import_module(f"backends.{NAME}_backend")
 call_back = _backend.call_back
 differentiate = _backend.differentiate
+forget = _backend.forget
 in_mode = _backend.in_mode
 largest_tensor = _backend.largest_tensor
 

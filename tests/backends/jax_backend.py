@@ -61,6 +61,11 @@ def differentiate(function, tensors, weights=(), mode="eager"):
     return results, [*gradients[0], *gradients[1]]
 
 
+def forget():
+    """Frees what was compiled, before there is more than Linux can map."""
+    jax.clear_caches()
+
+
 def call_back(function):
     """Calls a function of Python whenever a graph gets to this place."""
     jax.debug.callback(function, ordered=True)

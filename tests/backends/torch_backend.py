@@ -42,6 +42,10 @@ def differentiate(function, tensors, weights=(), mode="eager"):
     )
 
 
+def forget():
+    """Frees what was compiled; there is no need to."""
+
+
 def call_back(function):
     """Calls a function of Python whenever a graph gets to this place."""
     function()

@@ -5,6 +5,7 @@ import reference_recurrent
 from layer_catalogue import draw
 from layer_catalogue import randomize
 
+from keras_attention.cells.attentional_state import FORMS
 from keras_attention.cells.attentional_state import AttentionalState
 
 
@@ -12,7 +13,7 @@ HIDDEN, CONTEXT, UNITS = 5, 3, 7
 
 
 def made(form, rng):
-    units = UNITS if form == "tanh" else HIDDEN
+    units = HIDDEN if form == "residual" else UNITS
     layer = AttentionalState(units, form)
     layer.build((2, HIDDEN), (2, CONTEXT))
     randomize(layer, rng)
@@ -20,7 +21,7 @@ def made(form, rng):
 
 
 @pytest.mark.parametrize("axes", [(2,), (2, 11)], ids=["step", "sequence"])
-@pytest.mark.parametrize("form", ["tanh", "residual"])
+@pytest.mark.parametrize("form", FORMS)
 def test_state_equals_the_equation(form, axes, rng):
     layer = made(form, rng)
     hidden, context = draw(rng, *axes, HIDDEN), draw(rng, *axes, CONTEXT)
@@ -53,7 +54,7 @@ def test_residual_form_of_unequal_units_raises():
 
 
 def test_unknown_form_raises():
-    with pytest.raises(ValueError, match="Expected one of: 'tanh', 'residual'"):
+    with pytest.raises(ValueError, match="Expected one of: 'tanh', 'linear', "):
         AttentionalState(UNITS, "sum")
 
 

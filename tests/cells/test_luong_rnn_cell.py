@@ -24,17 +24,32 @@ FORMS = ["luong", "luong_residual", "luong_feeding", "luong_feeding_residual"]
 
 def built_cell(form, inner, attention, rng):
     cell = make_cell(form, inner, attention)
-    units = CELL_UNITS if attention == "dot" else MEMORY_UNITS
-    cell.build_attention((None, None, units))
+    return built(cell, CELL_UNITS if attention == "dot" else MEMORY_UNITS, rng)
+
+
+def built(cell, memory_units, rng):
+    cell.build_attention((None, None, memory_units))
     cell.build((None, INPUT_UNITS))
     randomize(cell, rng)
     return cell
 
 
+def make_feeding_cell(inner, form):
+    return keras_attention.LuongRNNCell(
+        INNER_CELLS[inner](),
+        GLOBAL_ATTENTIONS["general"](),
+        input_feeding=True,
+        attentional_state=form,
+    )
+
+
 @pytest.mark.parametrize("inner", INNER_CELLS)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, "linear", "context"])
 def test_step_equals_the_equations(form, inner, rng):
-    cell = built_cell(form, inner, "general", rng)
+    if form in FORMS:
+        cell = built_cell(form, inner, "general", rng)
+    else:
+        cell = built(make_feeding_cell(inner, form), MEMORY_UNITS, rng)
     inputs, memory = draw(rng, BATCH, INPUT_UNITS), draw_memory(rng)
     states = tree.map_structure(
         lambda size: draw(rng, BATCH, size), list(cell.state_size)
@@ -97,9 +112,13 @@ def test_width_is_that_of_the_cell_unless_given():
     [
         ({"attention_units": 0}, "Expected a positive integer"),
         ({"attention_units": 2.5}, "Expected a positive integer"),
-        ({"attentional_state": "sum"}, "one of: 'tanh', 'residual'"),
+        ({"attentional_state": "sum"}, "one of: 'tanh', 'linear', 'context'"),
+        (
+            {"attention_units": 7, "attentional_state": "context"},
+            "Expected no width",
+        ),
     ],
-    ids=["zero", "fraction", "form"],
+    ids=["zero", "fraction", "form", "context"],
 )
 def test_errors_of_the_constructor(arguments, expected):
     with pytest.raises(ValueError, match=expected):
