@@ -9,8 +9,9 @@ from keras import ops
 
 # The score of a position that must not be attended to. Scores are float32
 # at least when it is used, so it is far inside the range; it is small enough
-# that exp(MASKED_SCORE - maximum) is 0 beside any real score, and large
-# enough that a sum over any length of memory stays finite.
+# that exp(MASKED_SCORE - maximum) is 0 beside any score that float16 holds,
+# or a model in float32 puts out, and large enough that a sum over any length
+# of memory stays finite.
 MASKED_SCORE = -1e30
 
 

@@ -381,7 +381,14 @@ HALF_TOLERANCE = {"mixed_float16": 1e-2, "mixed_bfloat16": 5e-2}
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_half_precision_is_near_float32(name, half):
-    """Reported as tensorflow/addons#1968 and tensorflow/addons#2442."""
+    """Reported as tensorflow/addons#1968 and tensorflow/addons#2442.
+
+    Also as tensorflow/tensorflow#46321, tensorflow/tensorflow#46064 and
+    tensorflow/tensorflow#43261.
+
+    Also as tensorflow/tensorflow#46321, tensorflow/tensorflow#46064 and
+    tensorflow/tensorflow#43261.
+    """
     policy, (outputs, _), (expected, _) = half
     for one, other in zip(
         of_layer(name, outputs), of_layer(name, expected), strict=True
@@ -395,6 +402,12 @@ def test_half_precision_is_near_float32(name, half):
 
 
 def test_gradients_of_half_precision_are_near_those_of_float32(half, sweep):
+    """Reported as tensorflow/tensorflow#46321, tensorflow/tensorflow#46064 and
+    tensorflow/tensorflow#43261.
+
+    Reported as tensorflow/tensorflow#46321, tensorflow/tensorflow#46064 and
+    tensorflow/tensorflow#43261.
+    """
     policy, (_, gradients), (_, expected) = half
     paths = [weight.path for weight in sweep[0].trainable_weights]
     largest = [np.max(np.abs(other)) for other in expected]

@@ -25,6 +25,9 @@ def labels(axis):
 
 
 def test_every_token_has_a_tick_at_its_place(rng):
+    """Reported as espnet/espnet#4576 and matplotlib/matplotlib#18848: labels
+    beside their ticks, or a warning.
+    """
     scores = rng.random((len(TARGET), len(SOURCE)))
     ax = keras_attention.plot_attention(scores, SOURCE, TARGET)
     ax.figure.canvas.draw()

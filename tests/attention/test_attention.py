@@ -18,6 +18,7 @@ from backends import MODES
 from backends import SIZES_MAY_BE_UNKNOWN
 from backends import count_traces
 from backends import in_mode
+from backends import needs_masks_of_rnns
 from gradients import finite_differences
 from gradients import value_and_gradients
 from hypothesis import given
@@ -57,7 +58,10 @@ def assert_same(received, expected, **tolerance):
 @every_attention
 @pytest.mark.parametrize("masked", [False, True], ids=["unmasked", "masked"])
 def test_results_are_those_of_the_equation(name, masked, rng):
-    """Reported as tensorflow/tensorflow#11067: how to get the weights."""
+    """Reported as tensorflow/tensorflow#11067: how to get the weights.
+
+    Also as tensorflow/nmt#36 and tensorflow/tensorflow#6390.
+    """
     case = ATTENTIONS[name]
     attention = built_attention(case, rng, dtype="float64")
     query, value = query_and_value(case, rng, "float64")
@@ -130,6 +134,7 @@ def test_single_tensor_attends_to_itself(rng):
 
 @main_attentions
 def test_causal_mask_hides_what_comes_later(name, rng):
+    """Reported as philipperemy/keras-attention#67: there is no causal mask."""
     case = ATTENTIONS[name]
     attention = built_attention(case, rng, dtype="float64")
     query, value = query_and_value(case, rng, "float64")
@@ -268,7 +273,10 @@ def test_garbage_in_a_key_of_its_own_changes_nothing(name, rng):
 @pytest.mark.parametrize("columns", [0, 1, 7])
 @every_attention
 def test_more_padding_changes_nothing(name, columns, rng):
-    """Reported as tensorflow/tensorflow#512."""
+    """Reported as tensorflow/tensorflow#512.
+
+    Reported as tensorflow/tensorflow#512 and tensorflow/tensorflow#2079.
+    """
     case = ATTENTIONS[name]
     attention = built_attention(case, rng)
     query, value = query_and_value(case, rng)
@@ -298,7 +306,11 @@ def test_more_padding_changes_nothing(name, columns, rng):
 
 @every_attention
 def test_mixed_lengths_in_a_batch_equal_each_sentence_alone(name, rng):
-    """Reported as pytorch/tutorials#593."""
+    """Reported as pytorch/tutorials#593.
+
+    Reported as pytorch/tutorials#593, MaximumEntropy/Seq2Seq-PyTorch#6,
+    pcyin/pytorch_nmt#5 and facebookresearch/fairseq-lua#82.
+    """
     case = ATTENTIONS[name]
     attention = built_attention(case, rng)
     query, value = query_and_value(case, rng)
@@ -324,7 +336,12 @@ def test_mixed_lengths_in_a_batch_equal_each_sentence_alone(name, rng):
 @every_policy
 @main_attentions
 def test_row_without_a_real_key_is_zero(name, policy, probability, rng):
-    """Reported as d2l-ai/d2l-en#2423 and tensorflow/nmt#210."""
+    """Reported as d2l-ai/d2l-en#2423 and tensorflow/nmt#210.
+
+    keras.layers.Attention gives NaN in float16, or all weight to padding; in
+    float32 and bfloat16 it attends to padding and sends gradients there. No
+    public report of this was found.
+    """
     case = ATTENTIONS[name]
     attention = built_attention(
         case, rng, dtype=policy, probability=probability
@@ -369,7 +386,10 @@ def test_row_without_a_real_key_is_zero_when_compiled(policy, mode, rng):
 def test_masks_by_hand_may_be_of_any_kind(
     make, dtype, query_mask, value_mask, rng
 ):
-    """Reported as keras-team/keras#21483: a mask of two axes is enough."""
+    """Reported as keras-team/keras#21483: a mask of two axes is enough.
+
+    Repaired there in keras-team/keras#21595.
+    """
     case = ATTENTIONS["bahdanau"]
     attention = built_attention(case, rng, dtype="float64")
     query, value = query_and_value(case, rng, "float64")
@@ -495,6 +515,7 @@ def sequential_model(attention):
     return model
 
 
+@needs_masks_of_rnns
 @pytest.mark.parametrize("columns", [0, 1, 7])
 def test_mask_travels_through_a_sequential_model(columns):
     model = sequential_model(BahdanauAttention(7))
@@ -516,7 +537,8 @@ class Reader(keras.Model):
 
     def call(self, tokens):
         query, value = (self.embedding(each) for each in tokens)
-        return self.attention([query, self.rnn(value)])
+        masks = [ops.not_equal(each, 0) for each in tokens]
+        return self.attention([query, self.rnn(value)], mask=masks)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -627,7 +649,11 @@ def test_dtype_is_that_of_the_policy(name, policy, rng):
 
 @main_attentions
 def test_symbolic_call_unpacks_context_and_scores(name):
-    """Reported as keras-team/keras#20621."""
+    """Reported as keras-team/keras#20621.
+
+    Reported as keras-team/keras#20621, keras-team/keras#20680 and
+    keras-team/keras#19303 (repaired in keras-team/keras#20689).
+    """
     query = keras.Input((None, MEMORY_UNITS))
     value = keras.Input((MEMORY_LENGTH, MEMORY_UNITS))
     context, scores = ATTENTIONS[name].make()(
@@ -898,6 +924,7 @@ def test_unequal_depths_of_the_dot_score_name_the_general_score():
     ],
 )
 def test_masks_that_do_not_fit_are_refused(masks, match):
+    """Reported as keras-team/keras#22037: another length was accepted."""
     with pytest.raises(ValueError, match=match):
         BahdanauAttention(7)([zeros(2, 3, 7), zeros(2, 5, 7)], mask=masks)
 

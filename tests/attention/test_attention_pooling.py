@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from backends import MODES
 from backends import in_mode
+from backends import needs_masks_of_rnns
 from gradients import value_and_gradients
 from keras import ops
 
@@ -127,6 +128,12 @@ def test_length_may_be_unknown_when_compiled(query, mode, rng):
 @pytest.mark.parametrize("places", [[], [0], [2] * 7, [LENGTH] * 7])
 @both_queries
 def test_padding_changes_nothing(query, places, rng):
+    """Padding changes the output of philipperemy/keras-attention; no public
+    report of it was found.
+
+    Padding changes the output of philipperemy/keras-attention; no public
+    report of it was found.
+    """
     pooling, inputs = make_pooling(query), draw(rng)
     mask = np.insert(np.ones((BATCH, LENGTH), bool), places, False, axis=1)
     padded = np.insert(inputs, places, np.nan, axis=1)
@@ -193,6 +200,7 @@ def make_model(query, attention):
     )
 
 
+@needs_masks_of_rnns
 @pytest.mark.parametrize(
     ("name", "query"), [("bahdanau", "last"), ("coverage", "learned")]
 )
@@ -259,5 +267,6 @@ def test_inputs_of_rank_2_are_refused(query, rng):
 @both_queries
 @pytest.mark.parametrize("shape", [(BATCH, 4), (BATCH, LENGTH, 1)])
 def test_mask_of_another_shape_is_refused(shape, query, rng):
+    """Reported as keras-team/keras#22037: another length was accepted."""
     with pytest.raises(ValueError, match=r"mask` of shape.*Expected \(3, 5\)"):
         make_pooling(query)(draw(rng), mask=np.ones(shape, bool))

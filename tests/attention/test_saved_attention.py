@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 from attention_cases import ATTENTIONS
+from backends import needs_masks_of_rnns
 from backends import tensorflow_only
 from fresh_process import run_fresh
 from score_cases import MEMORY_UNITS
@@ -122,7 +123,9 @@ def results(folder, sequential):
     return expected, np.load(folder / "results.npz")
 
 
-@pytest.mark.parametrize("name", [*LAYERS, "sequential"])
+@pytest.mark.parametrize(
+    "name", [*LAYERS, pytest.param("sequential", marks=needs_masks_of_rnns)]
+)
 def test_saved_model_loads_in_a_fresh_process(name, results):
     """Reported as philipperemy/keras-attention#51 and
     CyberZHG/keras-self-attention#52.

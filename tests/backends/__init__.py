@@ -4,6 +4,7 @@ There is one module for each backend, all with the same names.
 """
 
 import importlib
+import os
 
 import keras
 import pytest
@@ -73,3 +74,10 @@ def tensorflow_only(what):
     return pytest.mark.skipif(
         NAME != "tensorflow", reason=f"only TensorFlow has {what}"
     )
+
+
+# In a Sequential model nobody can give a mask by hand.
+needs_masks_of_rnns = pytest.mark.skipif(
+    os.environ.get("KERAS_ATTENTION_RNN_MASKS") == "dropped",
+    reason="recurrent layers hand no masks on in this run",
+)

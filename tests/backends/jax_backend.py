@@ -4,6 +4,7 @@ import os
 
 import jax
 import keras
+from jax.extend.core import subjaxprs
 
 
 MODES = ("eager", "jit")
@@ -79,5 +80,5 @@ def largest_tensor(function, *shapes):
         graph = graphs.pop()
         for operation in graph.eqns:
             sizes += [output.aval.size for output in operation.outvars]
-        graphs += jax.core.subjaxprs(graph)
+        graphs += subjaxprs(graph)
     return max(sizes)

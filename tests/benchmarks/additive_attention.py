@@ -3,9 +3,9 @@
     python tests/benchmarks/additive_attention.py --output additive.json
 
 Forward and backward, each side in a process of its own, the sides in turn;
-medians of the seconds, and the memory that the process needed beyond what the
-same call needs for sequences of length 2. Ours projects query and keys besides, which
-Keras's layer does not.
+medians of the seconds, and the memory that the process needed beyond what
+the same call needs for sequences of length 2. Ours projects query and keys
+besides, which Keras's layer does not.
 """
 
 import argparse

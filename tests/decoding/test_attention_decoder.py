@@ -503,6 +503,7 @@ def test_tokens_of_rank_3_raise(rng):
 
 @pytest.mark.parametrize("mode", ["training", "decoding"])
 def test_mask_of_wrong_length_raises(mode, rng):
+    """Reported as keras-team/keras#22037: another length was accepted."""
     mask = np.ones((BATCH, 4), dtype=bool)
     decoder, tokens = make_decoder(), np.ones((BATCH, LENGTH), "int32")
 

@@ -165,6 +165,10 @@ def test_layer_equals_the_loop_of_the_paper(cell, inner, masked, rng):
 
     Reported as tensorflow/tensorflow#11365: the wrapper of the time could
     only query with the state after it.
+
+    Whole arrays are compared: stored means were wrong in
+    tensorflow/addons#133. Without any mask or length it works too, unlike
+    tensorflow/tensorflow#9962.
     """
     layer = built(make_rnn(cell, inner, **EVERYTHING), rng)
     sequences, memory = draw_sequences(rng), draw_memory(rng)
@@ -691,6 +695,8 @@ def test_empty_source_gets_no_attention_and_finite_gradients(cell, policy, rng):
     """A source of length 0: weights 0, context 0, no assertion, no NaN.
 
     Reported as tensorflow/nmt#210, d2l-ai/d2l-en#2423, OpenNMT/OpenNMT-tf#131.
+
+    Also as tensorflow/nmt#140, tensorflow/nmt#64, OpenNMT/OpenNMT-tf#171.
     """
     keras.config.set_dtype_policy(policy)
     try:
@@ -1268,6 +1274,7 @@ def test_unequal_batches_raise(mode, rng):
 
 @pytest.mark.parametrize("name", ["mask", "memory_mask"])
 def test_mask_of_wrong_length_raises(name, rng):
+    """Reported as keras-team/keras#22037: another length was accepted."""
     mask = np.ones((BATCH, 4), dtype=bool)
     expected = (
         rf"`{name}` of shape \(3, 4\).*Expected \(3, [57]\): \(batch, len"
