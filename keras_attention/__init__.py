@@ -13,6 +13,7 @@ from keras_attention.attention import coverage_loss
 from keras_attention.cells import AttentionRNNCell
 from keras_attention.cells import BahdanauRNNCell
 from keras_attention.cells import LuongRNNCell
+from keras_attention.cells import import_tfa_weights
 from keras_attention.decoding import AttentionDecoder
 from keras_attention.decoding import DecodingResult
 from keras_attention.decoding import DecodingStrategy
@@ -54,5 +55,6 @@ __all__ = [
     "coverage_loss",
     "datasets",
     "decode",
+    "import_tfa_weights",
     "plot_attention",
 ]

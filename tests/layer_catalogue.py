@@ -395,6 +395,7 @@ NOT_IN_CATALOGUE = {
     "PreparedMemory": "a tuple of results",
     "datasets": "a module",
     "decode": "a function",
+    "import_tfa_weights": "a function",
     "plot_attention": "a function",
 }
 
