@@ -2,12 +2,7 @@
 
 import backends
 import numpy as np
-from backends import MODES
-from backends import in_mode
 from keras import ops
-
-
-__all__ = ["MODES", "finite_differences", "in_mode", "value_and_gradients"]
 
 
 def value_and_gradients(function, inputs, weights=(), mode="eager"):

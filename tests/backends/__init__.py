@@ -34,6 +34,10 @@ COMPILED_MODES = MODES[1:] or [
 ]
 
 
+# Whether to compile in `fit`. TensorFlow's graph is no slower without XLA;
+# JAX without a `jit` compiles every operation of a step by itself.
+COMPILE_FIT = NAME == "jax"
+
 # Whether one trace may serve tensors of all sizes.
 SIZES_MAY_BE_UNKNOWN = NAME == "tensorflow"
 

@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from backends import COMPILE_FIT
 from backends import COMPILED_MODES
 from backends import SIZES_MAY_BE_UNKNOWN
 from backends import count_traces
@@ -164,7 +165,7 @@ def test_decoder_learns_four_pairs(rng):
     model.compile(
         keras.optimizers.Adam(0.03),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        jit_compile=False,
+        jit_compile=COMPILE_FIT,
     )
     repeated = [
         np.tile(part, (80, 1, 1)[: part.ndim]) for part in (tokens, memory)
