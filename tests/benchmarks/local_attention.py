@@ -4,16 +4,17 @@
 
 First the seconds of one step of `LocalAttention` (local-p, half width 10)
 and of `LuongAttention`, both with the general score, from prepared memories
-of 100 to 10,000 positions, lengths and layers in turn: the context alone, as
-a decoder in training needs it, and with the attention scores, which are as
-long as the memory. Then both layers over whole sequences, forward and
-backward, each in a process of its own: seconds, and the memory that the
-process needed beyond what the same call needs for sequences of length 2.
+of 100 to 10,000 positions, in random order: the context alone, as a decoder
+in training needs it, and with the attention scores, which are as long as the
+memory. Then both layers over whole sequences, forward and backward, each in a
+process of its own: seconds, and the memory that the process needed beyond
+what the same call needs for sequences of length 2.
 """
 
 import argparse
 import json
 import os
+import random
 import resource
 import statistics
 import subprocess
@@ -65,10 +66,11 @@ def measure_steps(repeats):
                 runs[key] = (tf.function(step), query, prepared)
     for run in runs.values():
         seconds_of(*run)  # traces
-    seconds = {key: [] for key in runs}
+    seconds, order = {key: [] for key in runs}, random.Random(1)
     for _ in range(repeats):
-        for key, run in runs.items():
-            seconds[key].append(seconds_of(*run))
+        # In another order each time: what ran before leaves the caches cold.
+        for key in order.sample(list(runs), len(runs)):
+            seconds[key].append(seconds_of(*runs[key]))
     return [
         {
             "layer": name,
