@@ -61,7 +61,7 @@ with open(folder + "/counts.json", "w") as file:
     json.dump({layer.name: len(layer.weights) for layer in model.layers}, file)
 """
 
-# Runs without Keras too.
+# Runs without the library too.
 WITHOUT_KERAS = """
 import sys
 import numpy as np
@@ -76,7 +76,7 @@ decoder = tf.saved_model.load(folder + "/decoder")
 decoded = decoder.generate(memory, arrays["sources"] != 0)
 np.savez(folder + "/exported.npz", **served)
 np.savez(folder + "/decoded.npz", **decoded)
-assert "keras" not in sys.modules
+assert "keras_attention" not in sys.modules
 """
 
 

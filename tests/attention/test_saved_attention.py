@@ -46,7 +46,7 @@ np.savez(
     value=exported.serve(inputs["value"]),
     padded=exported.serve(inputs["padded"]),
 )
-assert "keras" not in sys.modules
+assert "keras_attention" not in sys.modules
 """
 
 LAYERS = {
