@@ -20,14 +20,14 @@ TUTORIALS = [
     "tensorflow-text>=2.19",
     "tqdm>=4.66",
 ]
-LIBRARY_TEST = [  # beside a backend: TensorFlow, JAX or PyTorch
+BACKENDS = [  # beside a backend: TensorFlow, JAX or PyTorch
     "hypothesis>=6.100",
     "matplotlib>=3.8",
     "pytest>=8",
 ]
 TEST = [
     *TUTORIALS,
-    *LIBRARY_TEST,
+    *BACKENDS,
     "build>=1.2",
     "jupytext>=1.16",
     "ruff==0.17.6",
@@ -51,7 +51,7 @@ setup(
     install_requires=["keras>=3.14", "numpy>=1.26"],
     extras_require={
         "tutorials": TUTORIALS,
-        "library_test": LIBRARY_TEST,
+        "backends": BACKENDS,
         "test": TEST,
         "docs": DOCS,
     },
