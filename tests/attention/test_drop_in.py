@@ -261,10 +261,11 @@ def test_output_shape_is_computed_as_by_keras(name, count):
         (None, QUERY_LENGTH, UNITS),
         (None, MEMORY_LENGTH, value_units),
         (None, MEMORY_LENGTH, UNITS),
-    ][:count]
+    ]
     ours, theirs = PAIRS[name].ours(), PAIRS[name].theirs()
+    # Keras 3.14 refuses two shapes here; that of the key changes nothing.
     expected = theirs.compute_output_shape(shapes)
-    assert ours.compute_output_shape(shapes) == expected
+    assert ours.compute_output_shape(shapes[:count]) == expected
 
 
 @main_pairs
