@@ -62,7 +62,7 @@ with open(folder + "/counts.json", "w") as file:
 """
 
 # Runs without the library too.
-WITHOUT_KERAS = """
+WITHOUT_LIBRARY = """
 import sys
 import numpy as np
 import tensorflow as tf
@@ -135,7 +135,7 @@ def fresh(sweep, folder):
 
 @pytest.fixture(scope="module")
 def exported(sweep, decoder, folder):
-    """What a process without Keras makes of SavedModels."""
+    """What a process without the library makes of SavedModels."""
     import tensorflow as tf
 
     model, _, _ = sweep
@@ -151,7 +151,7 @@ def exported(sweep, decoder, folder):
         ],
     )
     tf.saved_model.save(module, str(folder / "decoder"))
-    run_fresh(WITHOUT_KERAS, folder)
+    run_fresh(WITHOUT_LIBRARY, folder)
     return np.load(folder / "exported.npz"), np.load(folder / "decoded.npz")
 
 
@@ -328,7 +328,7 @@ def test_export_gives_the_same_numbers(name, sweep, exported):
 
 @tensorflow_only("SavedModels")
 def test_exported_decoder_decodes_the_same(exported, decoder, folder):
-    """Decoding is exported with the loop in it, and needs no Keras.
+    """Decoding is exported with the loop in it, and needs no library.
 
     Reported as tensorflow/addons#2432, tensorflow/addons#2675.
     """

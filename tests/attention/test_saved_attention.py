@@ -31,7 +31,7 @@ for path in sorted(folder.glob("*.keras")):
 np.savez(folder / "results.npz", **results)
 """
 
-WITHOUT_KERAS = """
+WITHOUT_LIBRARY = """
 import pathlib
 import sys
 
@@ -140,7 +140,7 @@ def test_export_needs_no_library_and_keeps_the_mask(sequential, folder):
     model, expected = sequential
     signature = [keras.InputSpec(shape=(None, None), dtype="int32")]
     model.export(folder / "exported", verbose=False, input_signature=signature)
-    run_fresh(WITHOUT_KERAS, folder)
+    run_fresh(WITHOUT_LIBRARY, folder)
     received = np.load(folder / "exported.npz")
     np.testing.assert_allclose(received["value"], expected, atol=1e-6)
     np.testing.assert_allclose(received["padded"], expected, atol=1e-6)
