@@ -124,6 +124,8 @@ def loop(
 
 def split_columns(tensor, widths):
     """Cuts the last axis into parts of these widths; undoes concatenate."""
+    if len(widths) == 1:
+        return [tensor]
     parts, start = [], 0
     for width in widths:
         parts.append(tensor[..., start : start + width])

@@ -187,6 +187,19 @@ class AttentionRNNCell(keras.layers.Layer):
             )
         return value
 
+    def project_inputs(self, sequences, training=False):
+        """Projects the inputs of all steps at once, where the cell allows it.
+
+        Args:
+            sequences: Float, `(batch, length, units)`.
+            training: Whether dropout is on.
+
+        Returns:
+            `ProjectedInputs`, whose steps `call` takes in place of inputs;
+            or None where it must be given the inputs themselves.
+        """
+        return None
+
     @property
     def num_attention_states(self):
         """How many states the attentions add to those of `state_size`."""

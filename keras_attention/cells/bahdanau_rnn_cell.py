@@ -6,6 +6,9 @@ from keras import ops
 from keras_attention.cells import wrapped_cell
 from keras_attention.cells.attention_rnn_cell import AttentionRNNCell
 from keras_attention.cells.attentional_state import AttentionalState
+from keras_attention.cells.projected_inputs import ProjectedInputs
+from keras_attention.cells.projected_inputs import project_inputs
+from keras_attention.cells.projected_inputs import take_step
 from keras_attention.validation import check_choice
 
 
@@ -88,8 +91,14 @@ class BahdanauRNNCell(AttentionRNNCell):
                 (batch, self.context_size),
             )
 
+    def project_inputs(self, sequences, training=False):
+        if type(self).call is not BahdanauRNNCell.call:
+            return None  # a subclass may do more with its inputs
+        return project_inputs(self.cell, sequences, training)
+
     def call(self, inputs, states, memory, training=False):
-        inputs = ops.cast(inputs, self.compute_dtype)
+        if not isinstance(inputs, ProjectedInputs):
+            inputs = ops.cast(inputs, self.compute_dtype)
         states = list(states)
         count = len(self.state_size)
         cell_states, attention_states = states[:count], states[count:]
@@ -97,11 +106,8 @@ class BahdanauRNNCell(AttentionRNNCell):
         context, attention_states, scores = self.attend(
             query, memory, attention_states, training
         )
-        output, cell_states = wrapped_cell.call_cell(
-            self.cell,
-            ops.concatenate([inputs, context], axis=-1),
-            cell_states,
-            training,
+        output, cell_states = take_step(
+            self.cell, inputs, context, cell_states, training
         )
         if self.output_context == "residual":
             output = self.attentional_state(output, context)

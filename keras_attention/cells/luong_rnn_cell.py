@@ -8,6 +8,9 @@ from keras_attention.cells.attention_rnn_cell import AttentionRNNCell
 from keras_attention.cells.attention_rnn_cell import join
 from keras_attention.cells.attentional_state import FORMS
 from keras_attention.cells.attentional_state import AttentionalState
+from keras_attention.cells.projected_inputs import ProjectedInputs
+from keras_attention.cells.projected_inputs import project_inputs
+from keras_attention.cells.projected_inputs import take_step
 from keras_attention.validation import check_choice
 from keras_attention.validation import check_positive
 
@@ -123,16 +126,22 @@ class LuongRNNCell(AttentionRNNCell):
             (batch, self.query_size), (batch, self.context_size)
         )
 
+    def project_inputs(self, sequences, training=False):
+        if type(self).call is not LuongRNNCell.call:
+            return None  # a subclass may do more with its inputs
+        return project_inputs(self.cell, sequences, training)
+
     def call(self, inputs, states, memory, training=False):
-        inputs = ops.cast(inputs, self.compute_dtype)
+        if not isinstance(inputs, ProjectedInputs):
+            inputs = ops.cast(inputs, self.compute_dtype)
         states = list(states)
         count = len(wrapped_cell.state_sizes(self.cell))
         cell_states, states = states[:count], states[count:]
+        fed = None
         if self.input_feeding:
             fed, *states = states
-            inputs = ops.concatenate([inputs, fed], axis=-1)
-        hidden, cell_states = wrapped_cell.call_cell(
-            self.cell, inputs, cell_states, training
+        hidden, cell_states = take_step(
+            self.cell, inputs, fed, cell_states, training
         )
         context, states, scores = self.attend(hidden, memory, states, training)
         output = self.attentional_state(hidden, context)  # Luong eq. 5

@@ -57,11 +57,18 @@ def zero_states(cell, batch_size, dtype):
     if hasattr(cell, "get_initial_state"):
         states = cell.get_initial_state(batch_size=batch_size)
     else:
-        states = tree.map_structure(
-            lambda size: ops.zeros((batch_size, size), dtype=dtype),
-            cell.state_size,
-        )
+        states = _zeros(cell.state_size, batch_size, dtype)
     return list(states) if isinstance(states, (list, tuple)) else [states]
+
+
+def _zeros(size, batch_size, dtype):
+    if isinstance(size, (list, tuple)):  # Keras turns lists into its own kind
+        return [_zeros(part, batch_size, dtype) for part in size]
+    if isinstance(size, dict):
+        return {
+            name: _zeros(part, batch_size, dtype) for name, part in size.items()
+        }
+    return ops.zeros((batch_size, size), dtype=dtype)
 
 
 def build_cell(cell, input_shape):

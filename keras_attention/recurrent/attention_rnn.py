@@ -8,6 +8,8 @@ from keras import tree
 
 from keras_attention.cells import AttentionRNNCell
 from keras_attention.cells import wrapped_cell
+from keras_attention.cells.projected_inputs import project_inputs
+from keras_attention.cells.projected_inputs import take_step
 from keras_attention.loop import loop
 from keras_attention.loop import split_columns
 from keras_attention.masking import attached_mask
@@ -171,6 +173,14 @@ class AttentionRNN(keras.layers.Layer):
         drawn = [None] * len(memory)
         if training:
             drawn = self.cell.draw_noise(memory, ops.shape(sequences)[1])
+        projected = self.cell.project_inputs(sequences, training)
+        if projected is not None:
+            sequences = projected.values
+
+        def take_whole_step(inputs, states, memory):
+            if projected is not None:
+                inputs = projected._replace(values=inputs)
+            return self.cell(inputs, states, memory, training=training)
 
         def step(inputs, states, *noise):
             noise = iter(noise)
@@ -178,16 +188,14 @@ class AttentionRNN(keras.layers.Layer):
                 part if one is None else part._replace(noise=next(noise))
                 for part, one in zip(memory, drawn, strict=True)
             ]
-            output, states, scores = self.cell(
-                inputs, states, now, training=training
-            )
+            output, states, scores = take_whole_step(inputs, states, now)
             if self.return_attention_scores:
                 # One tensor is all that a loop puts out: side by side.
                 output = ops.concatenate([output, *scores], axis=-1)
             return output, states
 
         self._draw_dropout_masks(
-            lambda: self.cell(sequences[:, 0], states, memory, training=True),
+            lambda: take_whole_step(sequences[:, 0], states, memory),
             training,
         )
         batch, length = ops.shape(sequences)[:2]
@@ -212,24 +220,9 @@ class AttentionRNN(keras.layers.Layer):
 
     def _attend_after_the_loop(self, sequences, states, mask, memory, training):
         """Runs the wrapped cell alone, then attends from all its outputs."""
-
-        def step(inputs, states):
-            return wrapped_cell.call_cell(
-                self.cell.cell, inputs, states, training
-            )
-
-        self._draw_dropout_masks(
-            lambda: step(sequences[:, 0], states), training
-        )
-        shape = (ops.shape(sequences)[0], self.cell.query_size)
         all_steps = self.return_sequences or self.return_attention_scores
-        hidden, states = self._loop(
-            step,
-            sequences,
-            states,
-            ops.zeros(shape, dtype=self.compute_dtype),
-            mask,
-            all_steps,
+        hidden, states = self._run_cell(
+            sequences, states, mask, training, all_steps
         )
         if not all_steps:
             hidden = ops.expand_dims(hidden, 1)
@@ -244,6 +237,25 @@ class AttentionRNN(keras.layers.Layer):
         if not all_steps:
             return ops.squeeze(output, 1), states, scores
         return self._last_unless_sequences(output), states, scores
+
+    def _run_cell(self, sequences, states, mask, training, all_steps):
+        """Takes one step of the wrapped cell after another."""
+        cell = self.cell.cell
+        projected = project_inputs(cell, sequences, training)
+        if projected is not None:
+            sequences = projected.values
+
+        def step(inputs, states):
+            if projected is not None:
+                inputs = projected._replace(values=inputs)
+            return take_step(cell, inputs, None, states, training)
+
+        self._draw_dropout_masks(
+            lambda: step(sequences[:, 0], states), training
+        )
+        shape = (ops.shape(sequences)[0], self.cell.query_size)
+        output = ops.zeros(shape, dtype=self.compute_dtype)
+        return self._loop(step, sequences, states, output, mask, all_steps)
 
     def _loop(
         self, step, sequences, states, output, mask, all_steps, columns=()

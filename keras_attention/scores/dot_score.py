@@ -66,7 +66,8 @@ class DotScore(Score):
             query = query * self.gain
         elif self.scale == "sqrt":
             query = query * keys.shape[-1] ** -0.5
-        return ops.matmul(query, ops.transpose(keys, (0, 2, 1)))
+        # Not a product with transposed keys, which TensorFlow would copy.
+        return ops.einsum("bqu,bku->bqk", query, keys)
 
     def get_config(self):
         return {**super().get_config(), "scale": self.scale}

@@ -33,8 +33,8 @@ import keras_attention
 
 # NumPy counts in float64; of five steps in float32, each makes more of what
 # was rounded before. With input feeding they are up to 9e-6 apart on
-# TensorFlow and 2e-5 on PyTorch, and 1e-13 where Keras counts in float64.
-TOLERANCE = 3e-5
+# TensorFlow and 4e-5 on PyTorch, and 1e-13 where Keras counts in float64.
+TOLERANCE = 6e-5
 ATTENTIONS = ["additive", "dot", "general", "concat"]
 # Shapes and dtypes of what a graph is made for, sizes unknown.
 SEQUENCES = (None, None, INPUT_UNITS), "float32"
@@ -266,7 +266,8 @@ def test_layer_equals_its_cell_step_by_step(cell, rng):
     assert_all_close(
         layer(sequences, memory, memory_mask=MEMORY_MASK),
         [np.stack(outputs, 1), *states, np.stack(all_scores, 1)],
-        1e-6,
+        # The layer projects its inputs apart from what is fed.
+        1e-5,
     )
 
 
