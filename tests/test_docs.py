@@ -6,11 +6,15 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import reference_recurrent
 from keras import ops
+from reference_recurrent import number
+
+import keras_attention
 
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["mechanisms.md"]
+PAGES = ["cells.md", "mechanisms.md"]
 
 
 def run_page(name):
@@ -28,7 +32,8 @@ def run_page(name):
 def as_text(value):
     if keras.ops.is_tensor(value):
         return str(ops.convert_to_numpy(value))
-    return str(tuple(value))
+    # Every backend has a name of its own for a shape.
+    return str(value if isinstance(value, (bool, int)) else tuple(value))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -60,3 +65,63 @@ def test_mechanism_of_the_page_remembers_and_is_loaded(tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(loaded(arrays)[1], scores, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def cells_page():
+    return run_page("cells.md")[0]
+
+
+def run_cell(cell, tmp_path):
+    """Checks that a model of a cell is loaded; returns inputs and outputs."""
+    random = np.random.default_rng(1)
+    arrays = [random.normal(size=shape) for shape in [(2, 3, 4), (2, 7, 6)]]
+    layer = keras_attention.AttentionRNN(
+        keras_attention.BahdanauRNNCell(
+            cell, keras_attention.BahdanauAttention(11)
+        ),
+        return_sequences=True,
+    )
+    inputs = [keras.Input((None, array.shape[-1])) for array in arrays]
+    model = keras.Model(inputs, layer(*inputs))
+    outputs = ops.convert_to_numpy(model(arrays))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    loaded = ops.convert_to_numpy(loaded(arrays))
+    np.testing.assert_allclose(loaded, outputs, atol=1e-6)
+    return layer.cell.attention, arrays, outputs
+
+
+def test_context_reaches_every_layer_of_the_cell_of_the_page(
+    cells_page, tmp_path
+):
+    """The equations of the page, which are those of GNMT, in NumPy."""
+    stack = cells_page["ContextToEveryLayer"](3, 5, context_units=6)
+    attention, (inputs, memory), outputs = run_cell(stack, tmp_path)
+    states = [[np.zeros((2, 5))] * 2] * 3
+    for index in range(3):
+        query = states[0][0]
+        context, _ = reference_recurrent.look(attention, query, memory, None)
+        below, next_states = inputs[:, index], []
+        for cell, state in zip(stack.cells, states, strict=True):
+            below, state = reference_recurrent.step(
+                cell, np.concatenate([below, context], axis=-1), state
+            )
+            next_states.append(state)
+        states = next_states
+        np.testing.assert_allclose(outputs[:, index], below, atol=1e-5)
+
+
+def test_cell_of_the_page_keeps_a_matrix(cells_page, tmp_path):
+    """Reported as keras-team/keras#19360: cells with states of any rank."""
+    cell = cells_page["FastWeightsCell"](5)
+    attention, (inputs, memory), outputs = run_cell(cell, tmp_path)
+    hidden, matrix = np.zeros((2, 5)), np.zeros((2, 5, 5))
+    for index in range(3):
+        context, _ = reference_recurrent.look(attention, hidden, memory, None)
+        known = np.concatenate([inputs[:, index], context, hidden], axis=-1)
+        start = known @ number(cell.dense.kernel) + number(cell.dense.bias)
+        recalled = np.einsum("bij,bj->bi", matrix, np.tanh(start))
+        hidden = np.tanh(start + recalled)
+        matrix = 0.9 * matrix + 0.5 * np.einsum("bi,bj->bij", hidden, hidden)
+        np.testing.assert_allclose(outputs[:, index], hidden, atol=1e-5)
