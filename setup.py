@@ -30,6 +30,7 @@ TEST = [
     *BACKENDS,
     "build>=1.2",
     "jupytext>=1.16",
+    "pytest-xdist>=3.6",
     "ruff==0.17.6",
 ]
 DOCS = [

@@ -1,0 +1,123 @@
+"""A translator with `AttentionRNN`, on TensorFlow."""
+
+import os
+
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras
+import numpy as np
+import tensorflow as tf
+from measuring import run_side
+
+from keras_attention import AttentionRNN
+from keras_attention import BahdanauAttention
+from keras_attention import BahdanauRNNCell
+from keras_attention import LuongAttention
+from keras_attention import LuongRNNCell
+
+
+def make_rnn(task):
+    inner = keras.layers.GRUCell(task.units)
+    if task.attention == "bahdanau":
+        cell = BahdanauRNNCell(inner, BahdanauAttention(task.units))
+    else:
+        cell = LuongRNNCell(
+            inner,
+            LuongAttention("general"),
+            input_feeding=task.attention == "luong",
+            attentional_state="linear",  # as TFA has it
+        )
+    return AttentionRNN(cell, return_sequences=True)
+
+
+def make_training_step(task):
+    units, vocabulary = task.units, task.vocabulary
+    source = keras.Input((None,), dtype="int32")
+    target = keras.Input((None,), dtype="int32")
+    lengths = keras.Input((1,), dtype="int32")
+    encoder = keras.layers.Bidirectional(
+        keras.layers.GRU(units, return_sequences=True), merge_mode="sum"
+    )
+    memory = encoder(keras.layers.Embedding(vocabulary, units)(source))
+    positions = keras.ops.cumsum(keras.ops.ones_like(source), axis=1) - 1
+    memory_mask = positions < lengths
+    output = make_rnn(task)(
+        keras.layers.Embedding(vocabulary, units)(target),
+        memory,
+        memory_mask=memory_mask,
+    )
+    logits = keras.layers.Dense(vocabulary)(output)
+    model = keras.Model([source, target, lengths], logits)
+    optimizer = keras.optimizers.Adam()
+    optimizer.build(model.trainable_variables)
+    variables = model.trainable_variables
+
+    @tf.function(jit_compile=task.compiled)
+    def step(source, target, lengths):
+        with tf.GradientTape() as tape:
+            losses = keras.losses.sparse_categorical_crossentropy(
+                target, model([source, target, lengths]), from_logits=True
+            )
+            loss = tf.reduce_mean(losses)
+        optimizer.apply(tape.gradient(loss, variables), variables)
+        return loss
+
+    generator = np.random.default_rng(0)
+
+    def tokens(batch, length):
+        return tf.constant(
+            generator.integers(4, vocabulary, (batch, length)), tf.int32
+        )
+
+    data = {}
+
+    def run(batch, length):
+        if (batch, length) not in data:
+            data[batch, length] = (
+                tokens(batch, length),
+                tokens(batch, length),
+                tf.fill([batch, 1], length),
+            )
+        step(*data[batch, length]).numpy()
+
+    return run
+
+
+def make_decoder_step(task):
+    rnn = make_rnn(task)
+    rnn.build((None, None, task.units), (None, None, task.units))
+
+    @tf.function(jit_compile=task.compiled)
+    def step(sequences, memory, memory_mask):
+        with tf.GradientTape() as tape:
+            tape.watch([sequences, memory])
+            output = rnn(sequences, memory, memory_mask=memory_mask)
+            total = tf.reduce_sum(tf.square(output))
+        watched = [sequences, memory, *rnn.trainable_variables]
+        return tape.gradient(total, watched)
+
+    data = {}
+
+    def run(batch, length):
+        if (batch, length) not in data:
+            shape = (batch, length, task.units)
+            data[batch, length] = (
+                tf.random.normal(shape),
+                tf.random.normal(shape),
+                tf.ones(shape[:2], tf.bool),
+            )
+        for gradient in step(*data[batch, length]):
+            gradient.numpy()
+
+    return run
+
+
+def make_step(task):
+    if task.part == "training":
+        return make_training_step(task)
+    return make_decoder_step(task)
+
+
+if __name__ == "__main__":
+    run_side(make_step)
