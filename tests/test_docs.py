@@ -14,7 +14,7 @@ import keras_attention
 
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["cells.md", "mechanisms.md"]
+PAGES = ["cells.md", "coming_from_tfa.md", "mechanisms.md"]
 
 
 def run_page(name):
@@ -40,6 +40,32 @@ def as_text(value):
 def test_examples_print_what_the_page_says(page):
     _, printed, promised = run_page(page)
     assert [" ".join(map(as_text, values)) for values in printed] == promised
+
+
+# What is in tfa.seq2seq 0.23, but for its modules.
+TFA_NAMES = """
+    AttentionMechanism AttentionWrapper AttentionWrapperState
+    BahdanauAttention BahdanauMonotonicAttention BaseDecoder BasicDecoder
+    BasicDecoderOutput BeamSearchDecoder BeamSearchDecoderOutput
+    BeamSearchDecoderState CustomSampler Decoder FinalBeamSearchDecoderOutput
+    GreedyEmbeddingSampler InferenceSampler LuongAttention
+    LuongMonotonicAttention SampleEmbeddingSampler Sampler
+    ScheduledEmbeddingTrainingSampler ScheduledOutputTrainingSampler
+    SequenceLoss TrainingSampler dynamic_decode gather_tree
+    gather_tree_from_array hardmax monotonic_attention safe_cumprod
+    sequence_loss tile_batch
+""".split()
+
+
+@pytest.mark.parametrize("name", TFA_NAMES)
+def test_every_name_of_tensorflow_addons_has_its_row(name):
+    """Reported as tensorflow/addons#2664, tensorflow/tensorflow#27498, #43612,
+    #34328 and #37865: where did it go?
+    """
+    text = (DOCS / "coming_from_tfa.md").read_text(encoding="utf-8")
+    table = text[text.index("## Every name") :]
+    rows = [row.split("|")[1] for row in table.splitlines() if row[:1] == "|"]
+    assert any(f"`{name}`" in row for row in rows)
 
 
 def test_mechanism_of_the_page_has_thirty_lines_at_most():
