@@ -15,9 +15,11 @@ from keras_attention.cells import BahdanauRNNCell
 from keras_attention.cells import LuongRNNCell
 from keras_attention.cells import import_tfa_weights
 from keras_attention.decoding import AttentionDecoder
+from keras_attention.decoding import BeamSearch
 from keras_attention.decoding import DecodingResult
 from keras_attention.decoding import DecodingStrategy
 from keras_attention.decoding import GreedySearch
+from keras_attention.decoding import Hypotheses
 from keras_attention.decoding import decode
 from keras_attention.recurrent import AttentionRNN
 from keras_attention.recurrent import StateBridge
@@ -39,12 +41,14 @@ __all__ = [
     "AttentionRNNCell",
     "BahdanauAttention",
     "BahdanauRNNCell",
+    "BeamSearch",
     "ConcatScore",
     "DecodingResult",
     "DecodingStrategy",
     "DotScore",
     "GeneralScore",
     "GreedySearch",
+    "Hypotheses",
     "LocalAttention",
     "LuongAttention",
     "LuongRNNCell",

@@ -382,6 +382,15 @@ CATALOGUE = {
         _decoder,
     ),
     "GreedySearch": Entry(keras_attention.GreedySearch, dict),
+    "BeamSearch": Entry(
+        keras_attention.BeamSearch,
+        lambda: {
+            "num_beams": 3,
+            "length_penalty": 0.6,
+            "coverage_penalty": 0.2,
+            "num_return": 2,
+        },
+    ),
 }
 
 # Public names that are no class to make and call, and why.
@@ -391,6 +400,7 @@ NOT_IN_CATALOGUE = {
     "DecodingStrategy": "abstract",
     "Score": "abstract",
     "DecodingResult": "a tuple of results",
+    "Hypotheses": "a tuple of results",
     "coverage_loss": "a function",
     "PreparedMemory": "a tuple of results",
     "datasets": "a module",

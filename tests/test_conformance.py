@@ -46,6 +46,7 @@ decoded = decoder.generate(
     start_token=1,
     end_token=2,
     max_length=9,
+    strategy=keras_attention.BeamSearch(3, 0.6, 0.2, num_return=2),
 )
 results = {
     f"{kind}.{name}": keras.ops.convert_to_numpy(tensor)
@@ -108,6 +109,7 @@ def generate(decoder, memory, memory_mask):
         start_token=1,
         end_token=2,
         max_length=9,
+        strategy=keras_attention.BeamSearch(3, 0.6, 0.2, num_return=2),
     )._asdict()
 
 

@@ -168,6 +168,7 @@ class AttentionDecoder(keras.layers.Layer):
             memory_mask = tree.map_structure(attached_mask, memory)
         cell = self.rnn.cell
         prepared = cell.prepare_memory(memory, memory_mask)
+        first_mask = prepared[0].mask
         batch_size = ops.shape(prepared[0].values)[0]
         states = complete_state(cell, initial_state, batch_size, prepared)
         prepared, states = tree.map_structure(
@@ -197,6 +198,7 @@ class AttentionDecoder(keras.layers.Layer):
             max_length=max_length,
             strategy=strategy,
             padding_token=padding_token,
+            memory_mask=first_mask,
         )
 
     def compute_mask(self, tokens, mask=None):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from keras import ops
 from keras import tree
 
+from keras_attention.decoding.strategy import Hypotheses
 from keras_attention.decoding.strategy import check_strategy
 from keras_attention.masking import MASKED_SCORE
 
@@ -19,7 +20,9 @@ class DecodingResult(NamedTuple):
         lengths: int32, `(batch, num_return)`; in tokens, the end token
             counted where there is one.
         scores: float32, `(batch, num_return)`; log-probability (natural
-            log) of the sequence, its end token included.
+            log) of the sequence, its end token included, after the
+            penalties of the strategy. -inf where there are fewer sequences
+            than were asked for; their length is then 0.
         attention_scores: Float, `(batch, num_return, max_length,
             memory_length)`; probability, 0 after the end; or None if the
             step gave none.
@@ -31,13 +34,14 @@ class DecodingResult(NamedTuple):
     attention_scores: Any
 
 
-class _Hypotheses(NamedTuple):
+class _Carried(NamedTuple):
     """All that the loop carries; rows first, but for the history."""
 
     tokens: Any  # rows
     scores: Any  # rows
     finished: Any  # rows
     lengths: Any  # rows
+    coverage: Any  # a list of one: rows memory; or of none
     state: Any  # any structure of rows ...
     history: Any  # tokens max_length rows; attention max_length rows memory
 
@@ -52,6 +56,7 @@ def decode(
     max_length,
     strategy,
     padding_token=0,
+    memory_mask=None,
 ):
     """Decodes with a step function of your own.
 
@@ -71,6 +76,8 @@ def decode(
         max_length: Most tokens to put out, the end token included.
         strategy: A `DecodingStrategy`.
         padding_token: Id put out after the end token.
+        memory_mask: Boolean, `(batch, memory_length)`, True marks a real
+            token, or None; what a strategy that minds coverage must cover.
 
     Returns:
         A `DecodingResult`.
@@ -96,32 +103,41 @@ def decode(
     _check_arguments(max_length, start_token, end_token)
     rows = batch_size * strategy.num_beams
 
-    def turn(index, hypotheses):
-        tokens, scores, finished, lengths, state, history = hypotheses
+    def turn(index, carried):
+        tokens, scores, finished, lengths, coverage, state, history = carried
         logits, state, attention_scores = step(tokens, state)
         log_probabilities = ops.log_softmax(ops.cast(logits, "float32"))
         log_probabilities = _freeze(log_probabilities, finished, padding_token)
-        tokens, scores, parents = strategy.select(log_probabilities, scores)
-        made = [tokens]
+        lengths = lengths + ops.cast(~finished, "int32")
+        made = []
         if attention_scores is not None:
             # Nothing is looked at for a token that is not there.
             zero = ops.zeros((), dtype=attention_scores.dtype)
-            made.append(ops.where(finished[:, None], zero, attention_scores))
+            made = [ops.where(finished[:, None], zero, attention_scores)]
+        if strategy.needs_coverage:
+            if not coverage:
+                coverage = [_start_coverage(strategy, made, memory_mask)]
+            coverage = [coverage[0] + ops.cast(made[0], "float32")]
+        tokens, scores, parents = strategy.select(
+            log_probabilities, Hypotheses(scores, lengths, *coverage)
+        )
+        made.insert(0, tokens)
         if history is None:
             history = [_start_history(part, max_length) for part in made]
         if parents is not None:
-            finished, lengths, state, made[1:], history = _follow(
-                parents, (finished, lengths, state, made[1:], history)
-            )
+            others = finished, lengths, coverage, state, made[1:]
+            others, history = _follow(parents, others, history)
+            finished, lengths, coverage, state, made[1:] = others
         history = [
             _write(past, index, part)
             for past, part in zip(history, made, strict=True)
         ]
-        return _Hypotheses(
+        return _Carried(
             tokens,
             scores,
             finished | ops.equal(tokens, end_token),
-            lengths + ops.cast(~finished, "int32"),
+            lengths,
+            coverage,
             state,
             history,
         )
@@ -129,11 +145,12 @@ def decode(
     # The first turn is taken before the loop; it shows how wide all is.
     first = turn(
         0,
-        _Hypotheses(
+        _Carried(
             tokens=ops.full((rows,), start_token, dtype="int32"),
-            scores=ops.zeros((rows,), dtype="float32"),
+            scores=strategy.initial_scores(batch_size),
             finished=ops.zeros((rows,), dtype="bool"),
             lengths=ops.zeros((rows,), dtype="int32"),
+            coverage=[],
             state=state,
             history=None,
         ),
@@ -143,7 +160,9 @@ def decode(
         return tree.pack_sequence_as(first, list(flat))
 
     def is_unfinished(index, *flat):
-        return (index < max_length) & ~ops.all(unpack(flat).finished)
+        carried = unpack(flat)
+        done = carried.finished | strategy.is_vacant(carried.scores)
+        return (index < max_length) & ~ops.all(done)
 
     def loop_body(index, *flat):
         return index + 1, *tree.flatten(turn(index, unpack(flat)))
@@ -154,6 +173,24 @@ def decode(
         (ops.ones((), dtype="int32"), *tree.flatten(first)),
     )
     return _collect(unpack(flat), batch_size, strategy, padding_token)
+
+
+def _start_coverage(strategy, attention_scores, memory_mask):
+    """Before any step: nothing of what is real, and all of the padding."""
+    if not attention_scores:
+        raise ValueError(
+            f"`decode` received strategy={strategy!r}, which minds coverage, "
+            "and a step that returns no attention scores. Expected attention "
+            "scores `(rows, memory_length)` as the third result of the step, "
+            "or no coverage_penalty."
+        )
+    coverage = ops.zeros_like(attention_scores[0], dtype="float32")
+    if memory_mask is None:
+        return coverage
+    is_padding = ops.repeat(
+        ~ops.cast(memory_mask, "bool"), strategy.num_beams, axis=0
+    )
+    return coverage + ops.cast(is_padding, "float32")
 
 
 def _check_arguments(max_length, start_token, end_token):
@@ -192,17 +229,15 @@ def _freeze(log_probabilities, finished, padding_token):
     return ops.where(finished[:, None], frozen[None, :], log_probabilities)
 
 
-def _follow(parents, structure):
+def _follow(parents, structure, histories):
     """Lets every hypothesis take over what belongs to its parent.
 
     Histories have the rows on their second axis, all else on the first.
     """
-    *others, histories = structure
-    others = tree.map_structure(
-        lambda tensor: ops.take(tensor, parents, axis=0), others
+    structure = tree.map_structure(
+        lambda tensor: ops.take(tensor, parents, axis=0), structure
     )
-    histories = [ops.take(past, parents, axis=1) for past in histories]
-    return *others, histories
+    return structure, [ops.take(past, parents, axis=1) for past in histories]
 
 
 def _start_history(part, max_length):
@@ -215,7 +250,7 @@ def _write(past, index, part):
     return ops.scatter_update(past, index, ops.expand_dims(part, 0))
 
 
-def _collect(hypotheses, batch_size, strategy, padding_token):
+def _collect(carried, batch_size, strategy, padding_token):
     """Gives the results the axes batch, num_return, and what follows."""
     grouped = (batch_size, strategy.num_beams)
 
@@ -224,15 +259,20 @@ def _collect(hypotheses, batch_size, strategy, padding_token):
         return ops.reshape(tensor, shape)[:, : strategy.num_return]
 
     tokens, *attention_scores = [
-        best(ops.swapaxes(past, 0, 1)) for past in hypotheses.history
+        best(ops.swapaxes(past, 0, 1)) for past in carried.history
     ]
-    lengths = best(hypotheses.lengths)
+    is_vacant = strategy.is_vacant(carried.scores)
+    scores = strategy.final_scores(
+        Hypotheses(carried.scores, carried.lengths, *carried.coverage)
+    )
+    scores = best(ops.where(is_vacant, -float("inf"), scores))
+    lengths = best(ops.where(is_vacant, 0, carried.lengths))
     positions = ops.arange(ops.shape(tokens)[-1], dtype="int32")
     # Where the loop stopped early, no turn wrote the padding.
     is_token = positions < ops.expand_dims(lengths, -1)
     return DecodingResult(
         ops.where(is_token, tokens, padding_token),
         lengths,
-        best(hypotheses.scores),
+        scores,
         attention_scores[0] if attention_scores else None,
     )

@@ -20,7 +20,7 @@ class GreedySearch(DecodingStrategy):
         ```
     """
 
-    def select(self, log_probabilities, scores):
+    def select(self, log_probabilities, hypotheses):
         tokens = ops.argmax(log_probabilities, axis=-1)
         best = ops.max(log_probabilities, axis=-1)
-        return ops.cast(tokens, "int32"), scores + best, None
+        return ops.cast(tokens, "int32"), hypotheses.scores + best, None

@@ -1,5 +1,27 @@
 """The contract of a decoding strategy."""
 
+from typing import Any
+from typing import NamedTuple
+
+from keras import ops
+
+
+class Hypotheses(NamedTuple):
+    """What a strategy knows of hypotheses, beside their next tokens.
+
+    Attributes:
+        scores: Float32, `(rows,)`, sums of log-probabilities so far.
+        lengths: int32, `(rows,)`, in tokens, the next one counted where a
+            hypothesis goes on.
+        coverage: Float32, `(rows, memory_length)`, the sum of all attention
+            scores, those for the next token included; 1 where the memory is
+            padding. None unless the strategy has `needs_coverage`.
+    """
+
+    scores: Any
+    lengths: Any
+    coverage: Any = None
+
 
 class DecodingStrategy:
     """Chooses the next token of every hypothesis.
@@ -15,15 +37,20 @@ class DecodingStrategy:
 
     num_beams = 1
     num_return = 1
+    needs_coverage = False
 
-    def select(self, log_probabilities, scores):
+    def initial_scores(self, batch_size):
+        """Returns the scores before the first token, float32, `(rows,)`."""
+        return ops.zeros((batch_size * self.num_beams,), dtype="float32")
+
+    def select(self, log_probabilities, hypotheses):
         """Chooses tokens.
 
         Args:
             log_probabilities: Natural log of the next token's probability,
                 float32, `(rows, vocabulary_size)`. A finished hypothesis has
                 0 for padding and a large negative number for all else.
-            scores: Sum of the log-probabilities so far, float32, `(rows,)`.
+            hypotheses: `Hypotheses`.
 
         Returns:
             A tuple of the tokens, int32, `(rows,)`; the new sums, float32,
@@ -32,8 +59,24 @@ class DecodingStrategy:
         """
         raise NotImplementedError(
             f"`{type(self).__name__}` must define `select(log_probabilities, "
-            "scores)`."
+            "hypotheses)`."
         )
+
+    def is_vacant(self, scores):
+        """True where a row holds no sequence, boolean, `(rows,)`.
+
+        Such rows are there where an example has fewer sequences than rows.
+        They keep no decoding from stopping, and are returned empty.
+        """
+        return ops.zeros_like(scores, dtype="bool")
+
+    def final_scores(self, hypotheses):
+        """Returns the scores to report, float32, `(rows,)`.
+
+        Args:
+            hypotheses: `Hypotheses` as they are at the end.
+        """
+        return hypotheses.scores
 
     def get_config(self):
         """Returns the arguments of the constructor."""

@@ -78,7 +78,8 @@ class CrossingBeams(keras_attention.DecodingStrategy):
 
     num_beams = num_return = 2
 
-    def select(self, log_probabilities, scores):
+    def select(self, log_probabilities, hypotheses):
+        scores = hypotheses.scores
         rows = ops.arange(ops.shape(scores)[0], dtype="int32")
         beams = rows % 2
         parents = rows + 1 - 2 * beams

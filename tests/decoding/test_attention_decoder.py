@@ -417,7 +417,8 @@ class Swapping(keras_attention.DecodingStrategy):
     num_beams = 2
     num_return = 2
 
-    def select(self, log_probabilities, scores):
+    def select(self, log_probabilities, hypotheses):
+        scores = hypotheses.scores
         rows = ops.arange(ops.shape(scores)[0], dtype="int32")
         which = rows % 2
         parents = rows + 1 - 2 * which

@@ -9,7 +9,8 @@ import keras_attention
 def test_most_probable_token_is_taken_and_its_cost_added():
     probabilities = np.array([[0.2, 0.5, 0.3], [0.7, 0.1, 0.2]], "float32")
     tokens, scores, parents = keras_attention.GreedySearch().select(
-        ops.log(probabilities), ops.convert_to_tensor([-1.0, -2.0])
+        ops.log(probabilities),
+        keras_attention.Hypotheses(ops.convert_to_tensor([-1.0, -2.0]), None),
     )
     np.testing.assert_array_equal(tokens, [1, 0])
     np.testing.assert_allclose(
@@ -22,7 +23,7 @@ def test_most_probable_token_is_taken_and_its_cost_added():
 def test_of_equally_probable_tokens_the_first_is_taken():
     log_probabilities = ops.log([[0.2, 0.4, 0.4]])
     tokens, _, _ = keras_attention.GreedySearch().select(
-        log_probabilities, ops.zeros(1)
+        log_probabilities, keras_attention.Hypotheses(ops.zeros(1), None)
     )
     np.testing.assert_array_equal(tokens, [1])
 
