@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from additive_measuring import Task
 from additive_measuring import make_layer
-from additive_measuring import median_seconds
+from measuring import median_seconds
 from measuring import peak_megabytes
 
 

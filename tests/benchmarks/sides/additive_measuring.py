@@ -1,7 +1,5 @@
 """What both backends of additive_attention.py measure in the same way."""
 
-import statistics
-import time
 from typing import NamedTuple
 
 import keras
@@ -42,13 +40,3 @@ def make_layer(task):
         layer = keras.layers.AdditiveAttention(dtype=task.dtype)
     layer.build(task.shapes)
     return layer
-
-
-def median_seconds(step, repeats):
-    """Times a step that waits for its result; the first call may trace."""
-    seconds = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        step()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds[1:])

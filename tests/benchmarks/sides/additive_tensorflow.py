@@ -6,7 +6,7 @@ import sys
 import tensorflow as tf
 from additive_measuring import Task
 from additive_measuring import make_layer
-from additive_measuring import median_seconds
+from measuring import median_seconds
 from measuring import peak_megabytes
 
 

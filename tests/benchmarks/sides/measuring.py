@@ -42,25 +42,35 @@ def peak_megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def run_side(make_step):
+def median_seconds(step, repeats, warm_up=1):
+    """Times a step that waits for its result; the first calls may trace."""
+    seconds = []
+    for _ in range(warm_up + repeats):
+        start = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds[warm_up:])
+
+
+def run_side(training, decoder):
     """Answers the task on the command line with one line of JSON.
 
     Args:
-        make_step: Function of a `Task` that returns `step(batch, length)`,
-            which takes one step on data of this size and waits for it.
+        training: Function of a `Task` that returns `step(batch, length)`,
+            which takes one training step on data of this size and waits for
+            it.
+        decoder: The same for the recurrent attention alone.
     """
     task = Task(**json.loads(sys.argv[1]))
-    step = make_step(task)
+    step = {"training": training, "decoder": decoder}[task.part](task)
     # What a framework needs for itself is needed by now.
     step(2, 3)
     before = peak_megabytes()
-    seconds = []
-    for _ in range(task.repeats + 2):
-        start = time.perf_counter()
-        step(task.batch, task.length)
-        seconds.append(time.perf_counter() - start)
+    seconds = median_seconds(
+        lambda: step(task.batch, task.length), task.repeats, warm_up=2
+    )
     result = {
-        "seconds": statistics.median(seconds[2:]),  # the first ones trace
+        "seconds": seconds,
         "peak_megabytes": peak_megabytes(),
         "extra_megabytes": peak_megabytes() - before,
     }

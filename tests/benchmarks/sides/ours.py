@@ -6,9 +6,10 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
-import numpy as np
 import tensorflow as tf
 from measuring import run_side
+from tensorflow_data import draw_tokens
+from tensorflow_data import draw_vectors
 
 from keras_attention import AttentionRNN
 from keras_attention import BahdanauAttention
@@ -35,13 +36,13 @@ def make_training_step(task):
     units, vocabulary = task.units, task.vocabulary
     source = keras.Input((None,), dtype="int32")
     target = keras.Input((None,), dtype="int32")
-    lengths = keras.Input((1,), dtype="int32")
+    lengths = keras.Input((), dtype="int32")
     encoder = keras.layers.Bidirectional(
         keras.layers.GRU(units, return_sequences=True), merge_mode="sum"
     )
     memory = encoder(keras.layers.Embedding(vocabulary, units)(source))
     positions = keras.ops.cumsum(keras.ops.ones_like(source), axis=1) - 1
-    memory_mask = positions < lengths
+    memory_mask = positions < lengths[:, None]
     output = make_rnn(task)(
         keras.layers.Embedding(vocabulary, units)(target),
         memory,
@@ -63,23 +64,8 @@ def make_training_step(task):
         optimizer.apply(tape.gradient(loss, variables), variables)
         return loss
 
-    generator = np.random.default_rng(0)
-
-    def tokens(batch, length):
-        return tf.constant(
-            generator.integers(4, vocabulary, (batch, length)), tf.int32
-        )
-
-    data = {}
-
     def run(batch, length):
-        if (batch, length) not in data:
-            data[batch, length] = (
-                tokens(batch, length),
-                tokens(batch, length),
-                tf.fill([batch, 1], length),
-            )
-        step(*data[batch, length]).numpy()
+        step(*draw_tokens(batch, length, task.vocabulary)).numpy()
 
     return run
 
@@ -89,7 +75,9 @@ def make_decoder_step(task):
     rnn.build((None, None, task.units), (None, None, task.units))
 
     @tf.function(jit_compile=task.compiled)
-    def step(sequences, memory, memory_mask):
+    def step(sequences, memory, lengths):
+        positions = tf.range(tf.shape(memory)[1])
+        memory_mask = positions < lengths[:, None]
         with tf.GradientTape() as tape:
             tape.watch([sequences, memory])
             output = rnn(sequences, memory, memory_mask=memory_mask)
@@ -97,27 +85,12 @@ def make_decoder_step(task):
         watched = [sequences, memory, *rnn.trainable_variables]
         return tape.gradient(total, watched)
 
-    data = {}
-
     def run(batch, length):
-        if (batch, length) not in data:
-            shape = (batch, length, task.units)
-            data[batch, length] = (
-                tf.random.normal(shape),
-                tf.random.normal(shape),
-                tf.ones(shape[:2], tf.bool),
-            )
-        for gradient in step(*data[batch, length]):
+        for gradient in step(*draw_vectors(batch, length, task.units)):
             gradient.numpy()
 
     return run
 
 
-def make_step(task):
-    if task.part == "training":
-        return make_training_step(task)
-    return make_decoder_step(task)
-
-
 if __name__ == "__main__":
-    run_side(make_step)
+    run_side(make_training_step, make_decoder_step)

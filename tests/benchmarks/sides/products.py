@@ -97,4 +97,4 @@ def make_step(task):
 
 
 if __name__ == "__main__":
-    run_side(make_step)
+    run_side(make_step, make_step)

@@ -99,11 +99,5 @@ def make_decoder_step(task):
     return run
 
 
-def make_step(task):
-    if task.part == "training":
-        return make_training_step(task)
-    return make_decoder_step(task)
-
-
 if __name__ == "__main__":
-    run_side(make_step)
+    run_side(make_training_step, make_decoder_step)

@@ -9,10 +9,11 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import numpy as np
 import tensorflow as tf
 import tensorflow_addons as tfa
 from measuring import run_side
+from tensorflow_data import draw_tokens
+from tensorflow_data import draw_vectors
 
 
 keras = tf.keras
@@ -84,23 +85,8 @@ def make_training_step(task):
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return loss
 
-    generator = np.random.default_rng(0)
-
-    def tokens(batch, length):
-        return tf.constant(
-            generator.integers(4, task.vocabulary, (batch, length)), tf.int32
-        )
-
-    data = {}
-
     def run(batch, length):
-        if (batch, length) not in data:
-            data[batch, length] = (
-                tokens(batch, length),
-                tokens(batch, length),
-                tf.fill([batch], length),
-            )
-        step(*data[batch, length]).numpy()
+        step(*draw_tokens(batch, length, task.vocabulary)).numpy()
 
     return run
 
@@ -117,27 +103,12 @@ def make_decoder_step(task):
         watched = [sequences, memory, *decoder.trainable_variables]
         return tape.gradient(total, watched)
 
-    data = {}
-
     def run(batch, length):
-        if (batch, length) not in data:
-            shape = (batch, length, task.units)
-            data[batch, length] = (
-                tf.random.normal(shape),
-                tf.random.normal(shape),
-                tf.fill([batch], length),
-            )
-        for gradient in step(*data[batch, length]):
+        for gradient in step(*draw_vectors(batch, length, task.units)):
             gradient.numpy()
 
     return run
 
 
-def make_step(task):
-    if task.part == "training":
-        return make_training_step(task)
-    return make_decoder_step(task)
-
-
 if __name__ == "__main__":
-    run_side(make_step)
+    run_side(make_training_step, make_decoder_step)
