@@ -14,6 +14,7 @@ from backends import count_traces
 from backends import differentiate
 from backends import in_mode
 from backends import tensorflow_only
+from comparison import assert_close
 from keras import ops
 from layer_catalogue import ATTENTIONS
 from layer_catalogue import BATCH
@@ -38,15 +39,6 @@ import keras_attention
 
 
 START, END = 1, 2
-
-
-def assert_close(received, expected, tolerance=1e-6):
-    received = keras.tree.flatten(received)
-    expected = keras.tree.flatten(expected)
-    for one, other in zip(received, expected, strict=True):
-        one, other = np.array(one), np.array(other)
-        assert one.shape == other.shape
-        np.testing.assert_allclose(one, other, rtol=0, atol=tolerance)
 
 
 def randomized(layer, rng, scale=0.6, inputs=(None, None, INPUT_UNITS)):

@@ -7,6 +7,7 @@ from backends import count_traces
 from backends import in_mode
 from backends import needs_masks_of_rnns
 from backends import tensorflow_only
+from comparison import assert_close
 from keras import ops
 from keras import tree
 from layer_catalogue import ATTENTION_UNITS
@@ -38,14 +39,6 @@ from keras_attention import StateBridge
 ENCODER_UNITS = 5
 # Of tokens without a hole, so that rows can be cut to their length.
 LENGTHS, MEMORY_LENGTHS = [5, 3, 3], [7, 2, 2]
-
-
-def assert_close(received, expected, tolerance=1e-6):
-    received, expected = tree.flatten(received), tree.flatten(expected)
-    for one, other in zip(received, expected, strict=True):
-        one, other = np.array(one), np.array(other)
-        assert one.shape == other.shape
-        np.testing.assert_allclose(one, other, rtol=0, atol=tolerance)
 
 
 def draw_tokens(rng, lengths, length):
