@@ -16,10 +16,16 @@ from keras_attention.cells import LuongRNNCell
 from keras_attention.cells import import_tfa_weights
 from keras_attention.decoding import AttentionDecoder
 from keras_attention.decoding import BeamSearch
+from keras_attention.decoding import ConstantSampling
 from keras_attention.decoding import DecodingResult
 from keras_attention.decoding import DecodingStrategy
+from keras_attention.decoding import ExponentialSampling
 from keras_attention.decoding import GreedySearch
 from keras_attention.decoding import Hypotheses
+from keras_attention.decoding import InverseSigmoidSampling
+from keras_attention.decoding import LinearSampling
+from keras_attention.decoding import NextTokens
+from keras_attention.decoding import RandomSampling
 from keras_attention.decoding import decode
 from keras_attention.recurrent import AttentionRNN
 from keras_attention.recurrent import StateBridge
@@ -43,17 +49,23 @@ __all__ = [
     "BahdanauRNNCell",
     "BeamSearch",
     "ConcatScore",
+    "ConstantSampling",
     "DecodingResult",
     "DecodingStrategy",
     "DotScore",
+    "ExponentialSampling",
     "GeneralScore",
     "GreedySearch",
     "Hypotheses",
+    "InverseSigmoidSampling",
+    "LinearSampling",
     "LocalAttention",
     "LuongAttention",
     "LuongRNNCell",
     "MonotonicAttention",
+    "NextTokens",
     "PreparedMemory",
+    "RandomSampling",
     "Score",
     "StateBridge",
     "coverage_loss",

@@ -378,8 +378,22 @@ CATALOGUE = {
             ),
             "rnn": make_rnn("luong_feeding", **EVERYTHING),
             "output_layer": keras.layers.Dense(VOCABULARY_SIZE),
+            "seed": 29,
         },
         _decoder,
+    ),
+    "ConstantSampling": Entry(
+        keras_attention.ConstantSampling, lambda: {"probability": 0.3}
+    ),
+    "LinearSampling": Entry(
+        keras_attention.LinearSampling,
+        lambda: {"slope": 0.02, "start": 0.1, "greatest": 0.7},
+    ),
+    "ExponentialSampling": Entry(
+        keras_attention.ExponentialSampling, lambda: {"decay": 0.99}
+    ),
+    "InverseSigmoidSampling": Entry(
+        keras_attention.InverseSigmoidSampling, lambda: {"time_constant": 31}
     ),
     "GreedySearch": Entry(keras_attention.GreedySearch, dict),
     "BeamSearch": Entry(
@@ -391,6 +405,10 @@ CATALOGUE = {
             "num_return": 2,
         },
     ),
+    "RandomSampling": Entry(
+        keras_attention.RandomSampling,
+        lambda: {"temperature": 0.7, "top_k": 5, "top_p": 0.9, "seed": 17},
+    ),
 }
 
 # Public names that are no class to make and call, and why.
@@ -401,6 +419,7 @@ NOT_IN_CATALOGUE = {
     "Score": "abstract",
     "DecodingResult": "a tuple of results",
     "Hypotheses": "a tuple of results",
+    "NextTokens": "made by the loop of `decode`",
     "coverage_loss": "a function",
     "PreparedMemory": "a tuple of results",
     "datasets": "a module",

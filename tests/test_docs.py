@@ -14,7 +14,7 @@ import keras_attention
 
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["cells.md", "coming_from_tfa.md", "mechanisms.md"]
+PAGES = ["cells.md", "coming_from_tfa.md", "decoding.md", "mechanisms.md"]
 
 
 def run_page(name):

@@ -8,6 +8,8 @@ from keras import tree
 
 from keras_attention.decoding.decode import decode
 from keras_attention.decoding.greedy_search import GreedySearch
+from keras_attention.decoding.sample_inputs import check_sampling_probability
+from keras_attention.decoding.sample_inputs import sample_inputs
 from keras_attention.decoding.strategy import check_strategy
 from keras_attention.masking import attached_mask
 from keras_attention.recurrent import AttentionRNN
@@ -32,6 +34,8 @@ class AttentionDecoder(keras.layers.Layer):
         rnn: An `AttentionRNN` with `return_sequences=True`.
         output_layer: Layer from outputs of `rnn` to logits over the
             vocabulary, for example `keras.layers.Dense(vocabulary_size)`.
+        seed: Integer, or None for another one every time: what the sampling
+            of tokens in training starts from.
 
     Call arguments:
         tokens: Integer, `(batch, length)`: the target shifted by one, with
@@ -42,7 +46,15 @@ class AttentionDecoder(keras.layers.Layer):
             embedding's `mask_zero` says if None.
         memory_mask: Boolean, `(batch, memory_length)`; the mask attached to
             `memory` if None.
-        training: Whether dropout is on.
+        sampling_probability: Scalar from 0 to 1, or None. In training, the
+            probability with which a token is replaced by one that the
+            decoder draws from $p(y_t \mid y_{<t}, x)$ itself, so that it
+            learns to go on from its own mistakes (scheduled sampling, Bengio
+            et al. 2015, https://arxiv.org/abs/1506.03099). Decided for each
+            token alone; the first of a row is never replaced. Drawn with
+            dropout and noise off, as in decoding; no gradient flows through
+            the drawing. Costs a second loop over the steps.
+        training: Whether dropout and sampling are on.
 
     Output shape:
         Logits, `(batch, length, vocabulary_size)`; then what `rnn` returns
@@ -60,15 +72,50 @@ class AttentionDecoder(keras.layers.Layer):
             keras.layers.Embedding(11, 4), rnn, keras.layers.Dense(11)
         )
         memory = keras.random.normal((2, 7, 6))
-        print(decoder(keras.ops.ones((2, 3), "int32"), memory).shape)
+        tokens = keras.ops.ones((2, 3), "int32")
+        print(decoder(tokens, memory).shape)  # (2, 3, 11)
         result = decoder.generate(
             memory, start_token=1, end_token=2, max_length=9
         )
         print(result.tokens.shape)  # (2, 1, 9)
         ```
+
+        Scheduled sampling in `fit`: the model counts the steps of training,
+        for on JAX it does not see the counter of its optimizer.
+
+        ```python
+        class Translator(keras.Model):
+            def __init__(self, decoder, schedule):
+                super().__init__()
+                self.decoder = decoder
+                self.schedule = schedule
+                self.steps = self.add_weight(
+                    initializer="zeros", dtype="int32", trainable=False
+                )
+
+            def call(self, inputs, training=False):
+                probability = self.schedule(self.steps)
+                if training:
+                    self.steps.assign_add(1)
+                return self.decoder(
+                    inputs["tokens"],
+                    inputs["memory"],
+                    sampling_probability=probability,
+                    training=training,
+                )
+
+
+        schedule = keras_attention.InverseSigmoidSampling(1000)
+        model = Translator(decoder, schedule)
+        model.compile(
+            "adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        )
+        model.fit({"tokens": tokens, "memory": memory}, tokens, verbose=0)
+        print(int(model.steps))  # 1
+        ```
     """
 
-    def __init__(self, embedding, rnn, output_layer, **kwargs):
+    def __init__(self, embedding, rnn, output_layer, seed=None, **kwargs):
         super().__init__(**kwargs)
         if not isinstance(rnn, AttentionRNN) or not rnn.return_sequences:
             raise ValueError(
@@ -85,6 +132,8 @@ class AttentionDecoder(keras.layers.Layer):
         self.embedding = embedding
         self.rnn = rnn
         self.output_layer = output_layer
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
         self.supports_masking = True
 
     def build(self, tokens_shape, memory_shape):
@@ -108,12 +157,25 @@ class AttentionDecoder(keras.layers.Layer):
         initial_state=None,
         mask=None,
         memory_mask=None,
+        sampling_probability=None,
         training=False,
     ):
         if mask is None:
             mask = self.embedding.compute_mask(tokens)
         else:
             check_mask("AttentionDecoder", "mask", mask.shape, tokens.shape)
+        if sampling_probability is not None:
+            check_sampling_probability(sampling_probability)
+            if training:
+                tokens = sample_inputs(
+                    self,
+                    tokens,
+                    memory,
+                    initial_state,
+                    mask,
+                    memory_mask,
+                    sampling_probability,
+                )
         results = self.rnn(
             self.embedding(tokens, training=training),
             memory,
@@ -139,6 +201,10 @@ class AttentionDecoder(keras.layers.Layer):
         max_length,
         strategy=None,
         padding_token=0,
+        min_length=0,
+        forbidden_tokens=(),
+        no_repeat_ngram_size=None,
+        return_attention_scores=True,
     ):
         """Decodes a sequence for every memory.
 
@@ -155,6 +221,13 @@ class AttentionDecoder(keras.layers.Layer):
             max_length: Most tokens to put out, the end token included.
             strategy: A decoding strategy; `GreedySearch()` if None.
             padding_token: Id put out after the end token.
+            min_length: Fewest tokens to put out, the end token included.
+            forbidden_tokens: Ids that are never put out, for example that of
+                the unknown token; not the end token.
+            no_repeat_ngram_size: Length of the runs of tokens that must not
+                occur twice in a sequence; None where any may.
+            return_attention_scores: Whether to keep them. To decode hundreds
+                of tokens with many rows is faster without; see `decode`.
 
         Returns:
             A `DecodingResult`; its attention scores are those of the first
@@ -177,17 +250,8 @@ class AttentionDecoder(keras.layers.Layer):
         )
 
         def step(tokens, states):
-            embedded = self.embedding(
-                ops.expand_dims(tokens, 1), training=False
-            )
-            inputs = embedded[:, 0]  # rows units
-            output, states, scores = cell(
-                inputs, states, prepared, training=False
-            )
-            logits = self.output_layer(
-                ops.expand_dims(output, 1), training=False
-            )
-            return logits[:, 0], states, scores[0]
+            logits, states, scores = self.take_step(tokens, states, prepared)
+            return logits, states, scores[0]
 
         return decode(
             step,
@@ -199,7 +263,126 @@ class AttentionDecoder(keras.layers.Layer):
             strategy=strategy,
             padding_token=padding_token,
             memory_mask=first_mask,
+            min_length=min_length,
+            forbidden_tokens=forbidden_tokens,
+            no_repeat_ngram_size=no_repeat_ngram_size,
+            return_attention_scores=return_attention_scores,
         )
+
+    def take_step(self, tokens, states, memory):
+        """Predicts the next tokens, for a loop of your own.
+
+        Without dropout, as all decoding.
+
+        Args:
+            tokens: Integer, `(batch,)`, the last tokens.
+            states: As `rnn.cell.get_initial_state` and this method return
+                them.
+            memory: As `rnn.cell.prepare_memory` returns it.
+
+        Returns:
+            Logits `(batch, vocabulary_size)`, the next states, and a list of
+            the attention scores `(batch, memory_length)` of every attention.
+        """
+        embedded = self.embedding(ops.expand_dims(tokens, 1), training=False)
+        output, states, scores = self.rnn.cell(
+            embedded[:, 0], states, memory, training=False
+        )
+        if type(self.output_layer) is keras.layers.Dense:
+            # With two axes, backends do its product and bias in one pass.
+            logits = self.output_layer(output)
+        else:
+            output = ops.expand_dims(output, 1)
+            logits = self.output_layer(output, training=False)[:, 0]
+        return logits, states, scores
+
+    def score(
+        self,
+        tokens,
+        memory,
+        memory_mask=None,
+        initial_state=None,
+        *,
+        start_token,
+        end_token,
+    ):
+        r"""Tells how probable given sequences are.
+
+        $$\log p(y \mid x) = \sum_{t=1}^{|y|} \log p(y_t \mid y_{<t}, x)$$
+
+        It is what `generate` reports of a sequence that it found without
+        penalties. A sequence ends with its first end token, which counts; one
+        without is taken as cut, and all of its tokens count.
+
+        Args:
+            tokens: Integer, `(batch, length)`, without the start token; or
+                `(batch, num_sequences, length)`, as `generate` returns them,
+                where there are several sequences for each memory.
+            memory: Float, `(batch, memory_length, memory_units)`.
+            memory_mask: Boolean, `(batch, memory_length)`, True marks a real
+                token; the mask attached to `memory` if None.
+            initial_state: See `AttentionRNN`.
+            start_token: Id that every sequence starts from.
+            end_token: Id that ends a sequence.
+
+        Returns:
+            Log-probabilities (natural log), float32, `(batch,)` or `(batch,
+            num_sequences)`.
+
+        Example:
+            ```python
+            decoder = keras_attention.AttentionDecoder(
+                keras.layers.Embedding(11, 4),
+                keras_attention.AttentionRNN(
+                    keras_attention.LuongRNNCell(
+                        keras.layers.GRUCell(5),
+                        keras_attention.LuongAttention(),
+                    ),
+                    return_sequences=True,
+                ),
+                keras.layers.Dense(11),
+            )
+            memory = keras.random.normal((2, 7, 6))
+            tokens = keras.ops.array([[3, 4, 2], [5, 2, 0]])
+            scores = decoder.score(
+                tokens, memory, start_token=1, end_token=2
+            )
+            print(scores.shape)  # (2,)
+            ```
+        """
+        tokens = ops.cast(tokens, "int32")
+        if len(tokens.shape) not in (2, 3):
+            raise ValueError(
+                "`AttentionDecoder.score` received tokens of shape "
+                f"{tuple(tokens.shape)}. Expected (batch, length), or (batch, "
+                "num_sequences, length)."
+            )
+        if len(tokens.shape) == 3:
+            num_sequences = ops.shape(tokens)[1]
+            if memory_mask is None:
+                memory_mask = tree.map_structure(attached_mask, memory)
+            memory, memory_mask, initial_state = tree.map_structure(
+                lambda tensor: _tile(tensor, num_sequences),
+                (memory, memory_mask, initial_state),
+            )
+        shape = ops.shape(tokens)[:-1]
+        tokens = ops.reshape(tokens, (-1, ops.shape(tokens)[-1]))
+        is_end = ops.cast(ops.equal(tokens, end_token), "int32")
+        counts = ops.cumsum(is_end, axis=-1) - is_end == 0  # rows length
+        start = ops.full_like(tokens[:, :1], start_token)
+        logits = self(
+            ops.concatenate([start, tokens[:, :-1]], axis=-1),
+            memory,
+            initial_state=initial_state,
+            mask=counts,
+            memory_mask=memory_mask,
+        )
+        if isinstance(logits, tuple):
+            logits, *_ = logits
+        logits = ops.cast(logits, "float32")
+        chosen = ops.take_along_axis(logits, tokens[..., None], axis=-1)
+        costs = chosen[..., 0] - ops.logsumexp(logits, axis=-1)
+        return ops.reshape(ops.sum(ops.where(counts, costs, 0.0), -1), shape)
 
     def compute_mask(self, tokens, mask=None):
         if mask is None:
@@ -211,6 +394,7 @@ class AttentionDecoder(keras.layers.Layer):
         for name in ("embedding", "rnn", "output_layer"):
             layer = getattr(self, name)
             config[name] = keras.saving.serialize_keras_object(layer)
+        config["seed"] = self.seed
         return config
 
     @classmethod

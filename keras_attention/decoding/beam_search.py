@@ -102,28 +102,28 @@ class BeamSearch(DecodingStrategy):
         scores = ops.where(alone, 0.0, MASKED_SCORE)
         return ops.cast(ops.tile(scores, (batch_size,)), "float32")
 
-    def select(self, log_probabilities, hypotheses):
-        beams, vocabulary_size = self.num_beams, log_probabilities.shape[-1]
+    def select(self, next_tokens, hypotheses, noise):
+        # The best of all go on from the best few of every hypothesis.
+        log_probabilities, tokens = next_tokens.most_probable(self.num_beams)
         scores = hypotheses.scores[:, None] + log_probabilities
         ranks = self._penalize(scores, hypotheses)
-        # Of every example: its hypotheses, and all tokens of each.
-        ranks = ops.reshape(ranks, (-1, beams * vocabulary_size))
-        _, chosen = ops.top_k(ranks, beams)  # batch beams
-        chosen = ops.cast(chosen, "int32")
-        firsts = beams * ops.arange(ops.shape(chosen)[0], dtype="int32")
-        parents = firsts[:, None] + chosen // vocabulary_size
-        scores = ops.take_along_axis(
-            ops.reshape(scores, (-1, beams * vocabulary_size)), chosen, axis=1
-        )
+        count = tokens.shape[-1]
+        grouped = (-1, self.num_beams * count)
+        _, chosen = ops.top_k(ops.reshape(ranks, grouped), self.num_beams)
+        chosen = ops.cast(chosen, "int32")  # batch beams
+
+        def take_chosen(tensor):  # rows count -> rows
+            tensor = ops.reshape(tensor, grouped)
+            tensor = ops.take_along_axis(tensor, chosen, axis=1)
+            return ops.reshape(tensor, (-1,))
+
+        firsts = ops.arange(ops.shape(chosen)[0], dtype="int32")[:, None]
+        parents = self.num_beams * firsts + chosen // count
         return (
-            ops.reshape(chosen % vocabulary_size, (-1,)),
-            ops.reshape(scores, (-1,)),
+            take_chosen(tokens),
+            take_chosen(scores),
             ops.reshape(parents, (-1,)),
         )
-
-    def is_vacant(self, scores):
-        # No sum of log-probabilities of real tokens comes near.
-        return scores < 0.5 * MASKED_SCORE
 
     def final_scores(self, hypotheses):
         scores = self._penalize(hypotheses.scores[:, None], hypotheses)

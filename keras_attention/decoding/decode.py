@@ -6,9 +6,10 @@ from typing import NamedTuple
 from keras import ops
 from keras import tree
 
+from keras_attention.decoding.constraints import Constraints
+from keras_attention.decoding.next_tokens import NextTokens
 from keras_attention.decoding.strategy import Hypotheses
 from keras_attention.decoding.strategy import check_strategy
-from keras_attention.masking import MASKED_SCORE
 
 
 class DecodingResult(NamedTuple):
@@ -24,8 +25,8 @@ class DecodingResult(NamedTuple):
             penalties of the strategy. -inf where there are fewer sequences
             than were asked for; their length is then 0.
         attention_scores: Float, `(batch, num_return, max_length,
-            memory_length)`; probability, 0 after the end; or None if the
-            step gave none.
+            memory_length)`; probability, 0 after the end; or None where the
+            step gave none or none were asked for.
     """
 
     tokens: Any
@@ -35,7 +36,7 @@ class DecodingResult(NamedTuple):
 
 
 class _Carried(NamedTuple):
-    """All that the loop carries; rows first, but for the history."""
+    """All that the loop carries; rows first, but for what has steps."""
 
     tokens: Any  # rows
     scores: Any  # rows
@@ -43,7 +44,9 @@ class _Carried(NamedTuple):
     lengths: Any  # rows
     coverage: Any  # a list of one: rows memory; or of none
     state: Any  # any structure of rows ...
-    history: Any  # tokens max_length rows; attention max_length rows memory
+    history: Any  # max_length rows; all tokens
+    origins: Any  # max_length rows; the row each was chosen in
+    attention: Any  # a list of one: max_length rows memory; or of none
 
 
 def decode(
@@ -57,6 +60,10 @@ def decode(
     strategy,
     padding_token=0,
     memory_mask=None,
+    min_length=0,
+    forbidden_tokens=(),
+    no_repeat_ngram_size=None,
+    return_attention_scores=True,
 ):
     """Decodes with a step function of your own.
 
@@ -78,6 +85,18 @@ def decode(
         padding_token: Id put out after the end token.
         memory_mask: Boolean, `(batch, memory_length)`, True marks a real
             token, or None; what a strategy that minds coverage must cover.
+        min_length: Fewest tokens to put out, the end token included.
+        forbidden_tokens: Ids that are never put out, for example that of the
+            unknown token; not the end token.
+        no_repeat_ngram_size: Length of the runs of tokens that must not occur
+            twice in a sequence, for example 3; None where any may.
+        return_attention_scores: Whether to keep what the step returns of
+            them. To decode hundreds of tokens with many rows is faster
+            without: TensorFlow copies all that is kept at every step, unless
+            it is compiled by XLA.
+
+    Tokens that are not allowed do not change the probabilities of the others:
+    a score is the log-probability that the model gives a sequence.
 
     Returns:
         A `DecodingResult`.
@@ -101,37 +120,51 @@ def decode(
     """
     check_strategy("decode", strategy)
     _check_arguments(max_length, start_token, end_token)
+    constraints = Constraints(
+        end_token, min_length, tuple(forbidden_tokens), no_repeat_ngram_size
+    )
+    constraints.check(max_length)
     rows = batch_size * strategy.num_beams
+    noise = strategy.draw_noise(max_length, rows)
 
     def turn(index, carried):
-        tokens, scores, finished, lengths, coverage, state, history = carried
+        tokens, scores, finished, lengths, coverage, state, *past = carried
+        history, origins, attention = past
         logits, state, attention_scores = step(tokens, state)
-        log_probabilities = ops.log_softmax(ops.cast(logits, "float32"))
-        log_probabilities = _freeze(log_probabilities, finished, padding_token)
+        vocabulary_size = logits.shape[-1]
+        _check_padding(padding_token, vocabulary_size)
+        next_tokens = NextTokens(
+            logits,
+            finished,
+            padding_token,
+            constraints.forbid(index, history, vocabulary_size),
+        )
         lengths = lengths + ops.cast(~finished, "int32")
-        made = []
-        if attention_scores is not None:
-            # Nothing is looked at for a token that is not there.
-            zero = ops.zeros((), dtype=attention_scores.dtype)
-            made = [ops.where(finished[:, None], zero, attention_scores)]
         if strategy.needs_coverage:
             if not coverage:
-                coverage = [_start_coverage(strategy, made, memory_mask)]
-            coverage = [coverage[0] + ops.cast(made[0], "float32")]
+                coverage = [
+                    _start_coverage(strategy, attention_scores, memory_mask)
+                ]
+            coverage = [_cover(coverage[0], attention_scores, finished)]
         tokens, scores, parents = strategy.select(
-            log_probabilities, Hypotheses(scores, lengths, *coverage)
+            next_tokens,
+            Hypotheses(scores, lengths, *coverage),
+            None if noise is None else ops.take(noise, index, axis=0),
         )
-        made.insert(0, tokens)
-        if history is None:
-            history = [_start_history(part, max_length) for part in made]
-        if parents is not None:
-            others = finished, lengths, coverage, state, made[1:]
-            others, history = _follow(parents, others, history)
-            finished, lengths, coverage, state, made[1:] = others
-        history = [
-            _write(past, index, part)
-            for past, part in zip(history, made, strict=True)
-        ]
+        if parents is None:
+            parents = ops.arange(rows, dtype="int32")
+        else:
+            finished, lengths, coverage, state = tree.map_structure(
+                lambda tensor: ops.take(tensor, parents, axis=0),
+                (finished, lengths, coverage, state),
+            )
+            history, origins = [
+                ops.take(each, parents, axis=1) for each in (history, origins)
+            ]
+        if return_attention_scores and attention_scores is not None:
+            if not attention:
+                attention = [_start_history(max_length, attention_scores)]
+            attention = [_write(attention[0], index, attention_scores)]
         return _Carried(
             tokens,
             scores,
@@ -139,20 +172,25 @@ def decode(
             lengths,
             coverage,
             state,
-            history,
+            _write(history, index, tokens),
+            _write(origins, index, parents),
+            attention,
         )
 
+    start = ops.full((rows,), start_token, dtype="int32")
     # The first turn is taken before the loop; it shows how wide all is.
     first = turn(
         0,
         _Carried(
-            tokens=ops.full((rows,), start_token, dtype="int32"),
+            tokens=start,
             scores=strategy.initial_scores(batch_size),
             finished=ops.zeros((rows,), dtype="bool"),
             lengths=ops.zeros((rows,), dtype="int32"),
             coverage=[],
             state=state,
-            history=None,
+            history=_start_history(max_length, start),
+            origins=_start_history(max_length, start),
+            attention=[],
         ),
     )
 
@@ -177,20 +215,26 @@ def decode(
 
 def _start_coverage(strategy, attention_scores, memory_mask):
     """Before any step: nothing of what is real, and all of the padding."""
-    if not attention_scores:
+    if attention_scores is None:
         raise ValueError(
             f"`decode` received strategy={strategy!r}, which minds coverage, "
             "and a step that returns no attention scores. Expected attention "
             "scores `(rows, memory_length)` as the third result of the step, "
             "or no coverage_penalty."
         )
-    coverage = ops.zeros_like(attention_scores[0], dtype="float32")
+    coverage = ops.zeros_like(attention_scores, dtype="float32")
     if memory_mask is None:
         return coverage
     is_padding = ops.repeat(
         ~ops.cast(memory_mask, "bool"), strategy.num_beams, axis=0
     )
     return coverage + ops.cast(is_padding, "float32")
+
+
+def _cover(coverage, attention_scores, finished):
+    """Adds what one more token looked at, where there is one."""
+    added = coverage + ops.cast(attention_scores, "float32")
+    return ops.where(finished[:, None], coverage, added)
 
 
 def _check_arguments(max_length, start_token, end_token):
@@ -218,29 +262,7 @@ def _check_padding(padding_token, vocabulary_size):
         )
 
 
-def _freeze(log_probabilities, finished, padding_token):
-    """Leaves a finished hypothesis padding as its only choice, at no cost."""
-    vocabulary_size = log_probabilities.shape[-1]
-    _check_padding(padding_token, vocabulary_size)
-    padding = ops.arange(vocabulary_size) == padding_token
-    frozen = ops.cast(
-        ops.where(padding, 0.0, MASKED_SCORE), log_probabilities.dtype
-    )
-    return ops.where(finished[:, None], frozen[None, :], log_probabilities)
-
-
-def _follow(parents, structure, histories):
-    """Lets every hypothesis take over what belongs to its parent.
-
-    Histories have the rows on their second axis, all else on the first.
-    """
-    structure = tree.map_structure(
-        lambda tensor: ops.take(tensor, parents, axis=0), structure
-    )
-    return structure, [ops.take(past, parents, axis=1) for past in histories]
-
-
-def _start_history(part, max_length):
+def _start_history(max_length, part):
     return ops.zeros((max_length, *ops.shape(part)), dtype=part.dtype)
 
 
@@ -258,21 +280,43 @@ def _collect(carried, batch_size, strategy, padding_token):
         shape = (*grouped, *ops.shape(tensor)[1:])
         return ops.reshape(tensor, shape)[:, : strategy.num_return]
 
-    tokens, *attention_scores = [
-        best(ops.swapaxes(past, 0, 1)) for past in carried.history
-    ]
     is_vacant = strategy.is_vacant(carried.scores)
     scores = strategy.final_scores(
         Hypotheses(carried.scores, carried.lengths, *carried.coverage)
     )
     scores = best(ops.where(is_vacant, -float("inf"), scores))
     lengths = best(ops.where(is_vacant, 0, carried.lengths))
+    tokens = best(ops.swapaxes(carried.history, 0, 1))
     positions = ops.arange(ops.shape(tokens)[-1], dtype="int32")
     # Where the loop stopped early, no turn wrote the padding.
     is_token = positions < ops.expand_dims(lengths, -1)
+    attention_scores = None
+    if carried.attention:
+        origins = best(ops.swapaxes(carried.origins, 0, 1))
+        attention_scores = _follow(carried.attention[0], origins, is_token)
     return DecodingResult(
         ops.where(is_token, tokens, padding_token),
         lengths,
         scores,
-        attention_scores[0] if attention_scores else None,
+        attention_scores,
     )
+
+
+def _follow(attention, origins, is_token):
+    """Finds the attention scores with which every token was chosen.
+
+    To follow the hypotheses here, once, is cheaper than to put all attention
+    scores in their order again at every step.
+
+    Args:
+        attention: `(max_length, rows, memory_length)`.
+        origins: int32, `(batch, num_return, max_length)`.
+        is_token: Boolean, of the same shape.
+    """
+    max_length, rows, memory_length = ops.shape(attention)
+    steps = ops.arange(max_length, dtype="int32")
+    attention = ops.reshape(attention, (-1, memory_length))
+    found = ops.take(attention, steps * rows + origins, axis=0)
+    zero = ops.zeros((), dtype=found.dtype)
+    # Nothing is looked at for a token that is not there.
+    return ops.where(is_token[..., None], found, zero)

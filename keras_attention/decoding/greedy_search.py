@@ -1,7 +1,6 @@
 """Greedy search."""
 
 import keras
-from keras import ops
 
 from keras_attention.decoding.strategy import DecodingStrategy
 
@@ -20,7 +19,6 @@ class GreedySearch(DecodingStrategy):
         ```
     """
 
-    def select(self, log_probabilities, hypotheses):
-        tokens = ops.argmax(log_probabilities, axis=-1)
-        best = ops.max(log_probabilities, axis=-1)
-        return ops.cast(tokens, "int32"), hypotheses.scores + best, None
+    def select(self, next_tokens, hypotheses, noise):
+        log_probabilities, tokens = next_tokens.most_probable(1)
+        return tokens[:, 0], hypotheses.scores + log_probabilities[:, 0], None

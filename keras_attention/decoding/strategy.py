@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from keras import ops
 
+from keras_attention.masking import MASKED_SCORE
+
 
 class Hypotheses(NamedTuple):
     """What a strategy knows of hypotheses, beside their next tokens.
@@ -43,14 +45,26 @@ class DecodingStrategy:
         """Returns the scores before the first token, float32, `(rows,)`."""
         return ops.zeros((batch_size * self.num_beams,), dtype="float32")
 
-    def select(self, log_probabilities, hypotheses):
+    def draw_noise(self, num_steps, rows):
+        """Draws what is random in a decoding, before its loop.
+
+        Args:
+            num_steps: Integer.
+            rows: Integer or scalar tensor.
+
+        Returns:
+            A tensor, `(num_steps, ...)`, of which `select` gets one step; or
+            None.
+        """
+        return None
+
+    def select(self, next_tokens, hypotheses, noise):
         """Chooses tokens.
 
         Args:
-            log_probabilities: Natural log of the next token's probability,
-                float32, `(rows, vocabulary_size)`. A finished hypothesis has
-                0 for padding and a large negative number for all else.
+            next_tokens: `NextTokens`, the choice and its log-probabilities.
             hypotheses: `Hypotheses`.
+            noise: What `draw_noise` drew for this step.
 
         Returns:
             A tuple of the tokens, int32, `(rows,)`; the new sums, float32,
@@ -58,17 +72,19 @@ class DecodingStrategy:
             `(rows,)`, or None where each continues itself.
         """
         raise NotImplementedError(
-            f"`{type(self).__name__}` must define `select(log_probabilities, "
-            "hypotheses)`."
+            f"`{type(self).__name__}` must define `select(next_tokens, "
+            "hypotheses, noise)`."
         )
 
     def is_vacant(self, scores):
         """True where a row holds no sequence, boolean, `(rows,)`.
 
-        Such rows are there where an example has fewer sequences than rows.
-        They keep no decoding from stopping, and are returned empty.
+        Such rows are there where an example has fewer sequences than rows, or
+        none, since no token was allowed. They keep no decoding from stopping,
+        and are returned empty.
         """
-        return ops.zeros_like(scores, dtype="bool")
+        # No sum of log-probabilities of real tokens comes near.
+        return scores < 0.5 * MASKED_SCORE
 
     def final_scores(self, hypotheses):
         """Returns the scores to report, float32, `(rows,)`.

@@ -316,6 +316,17 @@ def test_batch_equals_its_rows_alone_in_any_order(mode, rng):
             )
 
 
+def test_attention_scores_may_be_left_out(rng):
+    """Coverage is counted all the same."""
+    automaton = Automaton(rng)
+    strategy = BeamSearch(3, coverage_penalty=0.2, num_return=2)
+    expected = automaton.decode(strategy)
+    received = automaton.decode(strategy, return_attention_scores=False)
+    assert received.attention_scores is None
+    for one, other in zip(received[:3], expected[:3], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
 def test_half_precision_decodes(dtype, rng):
     policy = keras.config.dtype_policy()

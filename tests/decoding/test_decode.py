@@ -258,17 +258,24 @@ class Swap(keras_attention.DecodingStrategy):
     num_beams = 2
     num_return = 2
 
-    def select(self, log_probabilities, hypotheses):
+    def select(self, next_tokens, hypotheses, noise):
         scores = hypotheses.scores
         rows = ops.arange(ops.shape(scores)[0], dtype="int32")
         which = rows % 2
         parents = rows + 1 - 2 * which
-        inherited = ops.take(log_probabilities, parents, axis=0)
-        values, ids = ops.top_k(inherited, 2)
+        values, ids = [
+            ops.take(each, parents, axis=0)
+            for each in next_tokens.most_probable(2)
+        ]
         values = ops.take_along_axis(values, which[:, None], axis=1)[:, 0]
         ids = ops.take_along_axis(ids, which[:, None], axis=1)[:, 0]
         scores = ops.take(scores, parents, axis=0) + values
         return ops.cast(ids, "int32"), scores, parents
+
+    def is_vacant(self, scores):
+        # The second best of what has ended is nothing; it goes on all the
+        # same, for the sake of what follows the parent.
+        return ops.zeros_like(scores, dtype="bool")
 
 
 def test_state_history_and_end_follow_the_parent():

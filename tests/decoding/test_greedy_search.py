@@ -9,8 +9,11 @@ import keras_attention
 def test_most_probable_token_is_taken_and_its_cost_added():
     probabilities = np.array([[0.2, 0.5, 0.3], [0.7, 0.1, 0.2]], "float32")
     tokens, scores, parents = keras_attention.GreedySearch().select(
-        ops.log(probabilities),
+        keras_attention.NextTokens(
+            ops.log(probabilities), ops.zeros(2, "bool"), 0
+        ),
         keras_attention.Hypotheses(ops.convert_to_tensor([-1.0, -2.0]), None),
+        None,
     )
     np.testing.assert_array_equal(tokens, [1, 0])
     np.testing.assert_allclose(
@@ -21,9 +24,11 @@ def test_most_probable_token_is_taken_and_its_cost_added():
 
 
 def test_of_equally_probable_tokens_the_first_is_taken():
-    log_probabilities = ops.log([[0.2, 0.4, 0.4]])
+    next_tokens = keras_attention.NextTokens(
+        ops.log([[0.2, 0.4, 0.4]]), ops.zeros(1, "bool"), 0
+    )
     tokens, _, _ = keras_attention.GreedySearch().select(
-        log_probabilities, keras_attention.Hypotheses(ops.zeros(1), None)
+        next_tokens, keras_attention.Hypotheses(ops.zeros(1), None), None
     )
     np.testing.assert_array_equal(tokens, [1])
 
@@ -37,5 +42,5 @@ def test_strategy_is_serializable():
 
 
 def test_abstract_strategy_says_what_to_define():
-    with pytest.raises(NotImplementedError, match=r"must define `select\(log"):
-        keras_attention.DecodingStrategy().select(None, None)
+    with pytest.raises(NotImplementedError, match=r"must define `select\(next"):
+        keras_attention.DecodingStrategy().select(None, None, None)

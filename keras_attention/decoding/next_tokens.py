@@ -1,0 +1,76 @@
+"""What a strategy chooses from."""
+
+from keras import ops
+
+from keras_attention.decoding.top_k import top_k
+from keras_attention.masking import MASKED_SCORE
+
+
+class NextTokens:
+    """The tokens that may come next, and how probable each is.
+
+    A token that is not allowed has the log-probability -1e30; that of the
+    others is the model's own, so that a score is always the log-probability
+    of the whole sequence. A finished hypothesis has one choice, padding, at
+    no cost: its log-probability is 0.
+
+    Args:
+        logits: Float, `(rows, vocabulary_size)`.
+        finished: Boolean, `(rows,)`.
+        padding_token: Id that follows the end.
+        forbidden: Boolean, `(rows, vocabulary_size)` or `(1,
+            vocabulary_size)`, True where a token is not allowed; or None.
+    """
+
+    def __init__(self, logits, finished, padding_token, forbidden=None):
+        self._logits = ops.cast(logits, "float32")
+        self._allowed = self._logits
+        if forbidden is not None:
+            self._allowed = ops.where(forbidden, MASKED_SCORE, self._logits)
+        self._finished = ops.expand_dims(finished, -1)
+        self._padding_token = padding_token
+
+    def log_probabilities(self):
+        """Returns those of all tokens.
+
+        Returns:
+            Natural logs, float32, `(rows, vocabulary_size)`; a token is its
+            own position.
+        """
+        is_padding = ops.arange(self._logits.shape[-1]) == self._padding_token
+        frozen = ops.where(is_padding, 0.0, MASKED_SCORE)
+        return ops.where(self._finished, frozen, self._normalize(self._allowed))
+
+    def most_probable(self, count):
+        """Returns the most probable tokens, the fewer the faster.
+
+        Args:
+            count: Integer, or None for all. Where there are fewer tokens, all
+                are returned.
+
+        Returns:
+            Natural logs of the probabilities, float32, greatest first, and
+            the tokens, int32, both `(rows, count)`. Of equally probable
+            tokens the one with the smallest id comes first.
+        """
+        vocabulary_size = self._logits.shape[-1]
+        count = min(count or vocabulary_size, vocabulary_size)
+        if count == 1:
+            tokens = ops.argmax(self._allowed, axis=-1, keepdims=True)
+            tokens = ops.cast(tokens, "int32")
+            best = ops.max(self._allowed, axis=-1, keepdims=True)
+        else:
+            best, tokens = top_k(self._allowed, count)
+        first = ops.arange(count) == 0
+        tokens = ops.where(self._finished & first, self._padding_token, tokens)
+        frozen = ops.where(first, 0.0, MASKED_SCORE)
+        best = ops.where(self._finished, frozen, self._normalize(best))
+        return best, tokens
+
+    def _normalize(self, logits):
+        # The log of the sum of exponentials, by way of the greatest
+        # probability, since backends have a fast softmax.
+        greatest = ops.max(self._logits, axis=-1, keepdims=True)
+        probabilities = ops.softmax(self._logits, axis=-1)
+        probability = ops.max(probabilities, axis=-1, keepdims=True)
+        return logits - (greatest - ops.log(probability))
