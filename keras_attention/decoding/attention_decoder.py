@@ -161,7 +161,7 @@ class AttentionDecoder(keras.layers.Layer):
         training=False,
     ):
         if mask is None:
-            mask = self.embedding.compute_mask(tokens)
+            mask = self.embedding.compute_mask(tokens, None)
         else:
             check_mask("AttentionDecoder", "mask", mask.shape, tokens.shape)
         if sampling_probability is not None:
@@ -386,7 +386,7 @@ class AttentionDecoder(keras.layers.Layer):
 
     def compute_mask(self, tokens, mask=None):
         if mask is None:
-            mask = self.embedding.compute_mask(tokens)
+            mask = self.embedding.compute_mask(tokens, None)
         return self.rnn.compute_mask(None, mask)
 
     def get_config(self):

@@ -23,10 +23,9 @@ def sample_inputs(
 
     Source: Bengio et al. (2015), section 2.4,
     https://arxiv.org/abs/1506.03099. As there, each row and step is decided
-    by itself and nothing is differentiated by what was drawn. So all inputs
-    are drawn first; the decoder given these inputs then has the logits and
-    gradients of scheduled sampling, and everything that is fast in teacher
-    forcing stays so.
+    alone, and no gradient flows through the drawing. So all inputs can be
+    drawn first: the decoder that is given them has the logits and gradients
+    of scheduled sampling, and what is fast in teacher forcing stays so.
 
     Args:
         decoder: An `AttentionDecoder` that is built. As in decoding, its
@@ -52,23 +51,19 @@ def sample_inputs(
     states = complete_state(cell, initial_state, batch_size, prepared)
     prepared, states = _stop_gradients((prepared, states))
     # Before the loop, for JAX draws nothing within one.
-    numbers = keras.random.uniform(
+    uniform = keras.random.uniform(
         (batch_size, length, 2), dtype="float32", seed=decoder.seed_generator
     )
     probability = ops.cast(probability, "float32")
 
-    def step(given, states, numbers):
+    def step(given, states, uniform):
         states, drawn = states
-        use_drawn = (numbers[:, :1] < probability) & (drawn >= 0)
+        use_drawn = (uniform[:, :1] < probability) & (drawn >= 0)
         token = ops.where(use_drawn, drawn, ops.cast(given, "int32"))
-        embedded = decoder.embedding(token, training=False)
-        output, states, _ = cell(
-            embedded[:, 0], states, prepared, training=False
-        )
-        logits = decoder.output_layer(
-            ops.expand_dims(output, 1), training=False
-        )
-        drawn = draw_tokens(logits[:, 0], numbers[:, 1])
+        logits, states, _ = decoder.take_step(token[:, 0], states, prepared)
+        drawn = draw_tokens(logits, uniform[:, 1])
+        # Tokens have no gradient, but JAX and PyTorch would keep of every step
+        # what the gradient of its states needs.
         return token, (_stop_gradients(states), ops.expand_dims(drawn, 1))
 
     nothing_drawn = ops.full((batch_size, 1), -1, dtype="int32")
@@ -81,7 +76,7 @@ def sample_inputs(
         ops.zeros((batch_size, 1), dtype="int32"),
         mask=mask,
         unroll=decoder.rnn.unroll,
-        columns=[numbers],
+        columns=[uniform],
     )
     sampled = ops.squeeze(sampled, -1)  # batch length
     if mask is None:

@@ -23,6 +23,7 @@ from layer_catalogue import draw_memory
 from layer_catalogue import make_decoder
 from layer_catalogue import make_rnn
 from layer_catalogue import randomize
+from test_decode import Swap
 
 import keras_attention
 
@@ -124,10 +125,13 @@ def test_mask_of_the_tokens_may_be_given(rng):
     )
 
 
-def test_embedding_that_makes_no_mask_is_welcome(rng):
-    dense = keras.layers.Embedding(VOCABULARY_SIZE, 3)
+@pytest.mark.parametrize("nested", [False, True], ids=["layer", "model"])
+def test_embedding_that_makes_no_mask_is_welcome(nested, rng):
+    embedding = keras.layers.Embedding(VOCABULARY_SIZE, 3)
+    if nested:
+        embedding = keras.Sequential([embedding, keras.layers.Dense(5)])
     decoder = keras_attention.AttentionDecoder(
-        dense,
+        embedding,
         make_rnn(return_sequences=True),
         keras.layers.Dense(VOCABULARY_SIZE),
     )
@@ -411,24 +415,6 @@ def test_compiled_decoding_equals_eager(cell, mode, rng):
 
 
 @keras.saving.register_keras_serializable(package="tests")
-class Swapping(keras_attention.DecodingStrategy):
-    """Two beams that take over from each other at every step."""
-
-    num_beams = 2
-    num_return = 2
-
-    def select(self, log_probabilities, hypotheses):
-        scores = hypotheses.scores
-        rows = ops.arange(ops.shape(scores)[0], dtype="int32")
-        which = rows % 2
-        parents = rows + 1 - 2 * which
-        values, ids = ops.top_k(ops.take(log_probabilities, parents, axis=0), 2)
-        values = ops.take_along_axis(values, which[:, None], axis=1)[:, 0]
-        ids = ops.take_along_axis(ids, which[:, None], axis=1)[:, 0]
-        scores = ops.take(scores, parents, axis=0) + values
-        return ops.cast(ids, "int32"), scores, parents
-
-
 @pytest.mark.parametrize(
     ("cell", "inner"), [*zip(KINDS, ["gru", "lstm", "stacked"], strict=True)]
 )
@@ -445,7 +431,7 @@ def test_beams_keep_state_memory_and_history_together(cell, inner, rng):
     decoder.output_layer.bias.assign(bias)
     memory = draw_memory(rng)
     result = generate(
-        decoder, memory, memory_mask=MEMORY_MASK, strategy=Swapping()
+        decoder, memory, memory_mask=MEMORY_MASK, strategy=Swap()
     )
     assert result.tokens.shape == (BATCH, 2, MAX_LENGTH)
     for beam in range(2):
