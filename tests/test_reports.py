@@ -137,9 +137,9 @@ def test_strategy_gets_log_probabilities_computed_in_float32(dtype, rng):
     noted = []
 
     class Noting(keras_attention.GreedySearch):
-        def select(self, log_probabilities, hypotheses):
-            noted.append(log_probabilities)
-            return super().select(log_probabilities, hypotheses)
+        def select(self, next_tokens, *others):
+            noted.append(next_tokens.log_probabilities())
+            return super().select(next_tokens, *others)
 
     result = keras_attention.decode(
         lambda tokens, state: (logits, state, None),

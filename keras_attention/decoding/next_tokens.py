@@ -55,12 +55,7 @@ class NextTokens:
         """
         vocabulary_size = self._logits.shape[-1]
         count = min(count or vocabulary_size, vocabulary_size)
-        if count == 1:
-            tokens = ops.argmax(self._allowed, axis=-1, keepdims=True)
-            tokens = ops.cast(tokens, "int32")
-            best = ops.max(self._allowed, axis=-1, keepdims=True)
-        else:
-            best, tokens = top_k(self._allowed, count)
+        best, tokens = top_k(self._allowed, count)
         first = ops.arange(count) == 0
         tokens = ops.where(self._finished & first, self._padding_token, tokens)
         frozen = ops.where(first, 0.0, MASKED_SCORE)

@@ -28,16 +28,15 @@ def top_k(values, count):
     size = values.shape[-1]
     width = math.isqrt(size // count)
     if size < MANY or width < 8:
-        found, positions = ops.top_k(values, count)
-        return found, ops.cast(positions, "int32")
+        return _top_k(values, count)
     # A width near by that leaves nothing over spares a copy of all numbers.
     width = min(range(width, 2 * width), key=lambda width: size % width)
     whole = size - size % width
     num_pieces, rows = whole // width, ops.shape(values)[0]
     pieces = ops.reshape(values[:, :whole], (rows, num_pieces, width))
-    _, best = ops.top_k(ops.max(pieces, axis=-1), count)
+    _, best = _top_k(ops.max(pieces, axis=-1), count)
     # In their first order, for the sake of equal values.
-    best = ops.sort(ops.cast(best, "int32"), axis=-1)  # rows count
+    best = ops.sort(best, axis=-1)  # rows count
     firsts = num_pieces * ops.arange(rows, dtype="int32")[:, None]
     pieces = ops.reshape(pieces, (-1, width))
     found = ops.take(pieces, firsts + best, axis=0)  # rows count width
@@ -49,6 +48,15 @@ def top_k(values, count):
         rest = ops.tile(rest[None, :], (rows, 1))
         found = ops.concatenate([found, values[:, whole:]], axis=-1)
         positions = ops.concatenate([positions, rest], axis=-1)
-    found, chosen = ops.top_k(found, count)
-    chosen = ops.cast(chosen, "int32")
+    found, chosen = _top_k(found, count)
     return found, ops.take_along_axis(positions, chosen, axis=1)
+
+
+def _top_k(values, count):
+    if count == 1:
+        # That of PyTorch promises no order of equal values.
+        found = ops.max(values, axis=-1, keepdims=True)
+        positions = ops.argmax(values, axis=-1, keepdims=True)
+    else:
+        found, positions = ops.top_k(values, count)
+    return found, ops.cast(positions, "int32")

@@ -10,6 +10,7 @@ from attention_cases import joined_mask
 from attention_cases import query_and_value
 from backends import MODES
 from backends import in_mode
+from crossing_beams import CrossingBeams
 from keras import ops
 from layer_catalogue import BATCH
 from layer_catalogue import CELL_UNITS
@@ -67,28 +68,6 @@ class NoStep(HabitAttention):
 
 class NoNumStates(HabitAttention):
     num_states = Attention.num_states
-
-
-class CrossingBeams(keras_attention.DecodingStrategy):
-    """Two beams that change places at every step.
-
-    The first goes on with the best token of the other, the second with the
-    second best.
-    """
-
-    num_beams = num_return = 2
-
-    def select(self, log_probabilities, hypotheses):
-        scores = hypotheses.scores
-        rows = ops.arange(ops.shape(scores)[0], dtype="int32")
-        beams = rows % 2
-        parents = rows + 1 - 2 * beams
-        log_probabilities = ops.take(log_probabilities, parents, axis=0)
-        values, tokens = ops.top_k(log_probabilities, 2)
-        values = ops.where(beams == 0, values[:, 0], values[:, 1])
-        tokens = ops.where(beams == 0, tokens[:, 0], tokens[:, 1])
-        scores = ops.take(scores, parents, axis=0) + values
-        return ops.cast(tokens, "int32"), scores, parents
 
 
 MECHANISMS = {

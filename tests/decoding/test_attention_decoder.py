@@ -6,6 +6,7 @@ from backends import COMPILED_MODES
 from backends import SIZES_MAY_BE_UNKNOWN
 from backends import count_traces
 from backends import in_mode
+from crossing_beams import CrossingBeams
 from keras import ops
 from layer_catalogue import ATTENTIONS
 from layer_catalogue import BATCH
@@ -23,7 +24,6 @@ from layer_catalogue import draw_memory
 from layer_catalogue import make_decoder
 from layer_catalogue import make_rnn
 from layer_catalogue import randomize
-from test_decode import Swap
 
 import keras_attention
 
@@ -395,7 +395,9 @@ def test_training_in_a_graph_has_one_trace_for_all_lengths(rng):
 @pytest.mark.parametrize("mode", COMPILED_MODES)
 @pytest.mark.parametrize("cell", ["bahdanau", "luong_feeding"])
 def test_compiled_decoding_equals_eager(cell, mode, rng):
-    """Reported as keras-team/keras-hub#241: decoding was no graph."""
+    """Reported as keras-team/keras-hub#241 and keras-team/keras-hub#271:
+    decoding was no graph.
+    """
     decoder = lively_decoder(rng, cell, scale=0.6)
     memory = draw_memory(rng)
     eager = generate(decoder, memory, memory_mask=MEMORY_MASK)
@@ -431,7 +433,7 @@ def test_beams_keep_state_memory_and_history_together(cell, inner, rng):
     decoder.output_layer.bias.assign(bias)
     memory = draw_memory(rng)
     result = generate(
-        decoder, memory, memory_mask=MEMORY_MASK, strategy=Swap()
+        decoder, memory, memory_mask=MEMORY_MASK, strategy=CrossingBeams()
     )
     assert result.tokens.shape == (BATCH, 2, MAX_LENGTH)
     for beam in range(2):

@@ -7,6 +7,7 @@ from backends import call_back
 from backends import count_traces
 from backends import in_mode
 from backends import tensorflow_only
+from crossing_beams import CrossingBeams
 from keras import ops
 
 import keras_attention
@@ -249,41 +250,14 @@ def test_max_length_may_be_a_tensor():
 # Beams
 
 
-class Swap(keras_attention.DecodingStrategy):
-    """Two beams that take over from each other at every step.
-
-    Beam 0 takes the best token, beam 1 the second best of its parent.
-    """
-
-    num_beams = 2
-    num_return = 2
-
-    def select(self, next_tokens, hypotheses, noise):
-        scores = hypotheses.scores
-        rows = ops.arange(ops.shape(scores)[0], dtype="int32")
-        which = rows % 2
-        parents = rows + 1 - 2 * which
-        values, ids = [
-            ops.take(each, parents, axis=0)
-            for each in next_tokens.most_probable(2)
-        ]
-        values = ops.take_along_axis(values, which[:, None], axis=1)[:, 0]
-        ids = ops.take_along_axis(ids, which[:, None], axis=1)[:, 0]
-        scores = ops.take(scores, parents, axis=0) + values
-        return ops.cast(ids, "int32"), scores, parents
-
-    def is_vacant(self, scores):
-        # The second best of what has ended is nothing; it goes on all the
-        # same, for the sake of what follows the parent.
-        return ops.zeros_like(scores, dtype="bool")
-
-
 def test_state_history_and_end_follow_the_parent():
     """A step whose row knows its name and what it has put out so far.
 
     The state is [name, sum of tokens]; the attention scores show it, so
     that the history tells which beam a hypothesis came through. Reported as
     tensorflow/tensorflow#13536: the index of beams confused what was ended.
+    And as ludwig-ai/ludwig#867: the tokens of every step were taken as they
+    were, without going back from parent to parent.
     """
     batch, length, vocabulary_size, end = 2, 5, 7, 6
     generator = np.random.default_rng(3)
@@ -310,7 +284,7 @@ def test_state_history_and_end_follow_the_parent():
         start_token=1,
         end_token=end,
         max_length=length,
-        strategy=Swap(),
+        strategy=CrossingBeams(),
     )
 
     # The same in Python, with a hypothesis as a dictionary.

@@ -19,13 +19,15 @@ class Task(NamedTuple):
         attention: "bahdanau", "luong" (with input feeding), or
             "luong_after" (without).
         part: "training" for a whole training step, "decoder" for the
-            recurrent attention alone, forward and backward.
+            recurrent attention alone, forward and backward, "decoding" for
+            a translation.
         batch: Sentences.
         length: Of sources and targets, in tokens.
         units: Of embeddings, encoder and decoder.
         vocabulary: Of sources and targets.
         repeats: Timed calls.
         compiled: Whether XLA compiles the step.
+        beams: Hypotheses of a beam search, 0 for greedy search.
     """
 
     attention: str
@@ -36,6 +38,7 @@ class Task(NamedTuple):
     vocabulary: int
     repeats: int
     compiled: bool = False
+    beams: int = 0
 
 
 def peak_megabytes():
@@ -52,17 +55,16 @@ def median_seconds(step, repeats, warm_up=1):
     return statistics.median(seconds[warm_up:])
 
 
-def run_side(training, decoder):
+def run_side(**makers):
     """Answers the task on the command line with one line of JSON.
 
     Args:
-        training: Function of a `Task` that returns `step(batch, length)`,
-            which takes one training step on data of this size and waits for
-            it.
-        decoder: The same for the recurrent attention alone.
+        makers: By the name of the part, a function of a `Task` that returns
+            `step(batch, length)`, which does what is timed once, on data of
+            this size, and waits for it.
     """
     task = Task(**json.loads(sys.argv[1]))
-    step = {"training": training, "decoder": decoder}[task.part](task)
+    step = makers[task.part](task)
     # What a framework needs for itself is needed by now.
     step(2, 3)
     before = peak_megabytes()

@@ -32,15 +32,26 @@ def make_rnn(task):
     return AttentionRNN(cell, return_sequences=True)
 
 
+def make_encoder(task):
+    """Returns a model from source tokens to a memory."""
+    return keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            keras.layers.Embedding(task.vocabulary, task.units),
+            keras.layers.Bidirectional(
+                keras.layers.GRU(task.units, return_sequences=True),
+                merge_mode="sum",
+            ),
+        ]
+    )
+
+
 def make_training_step(task):
     units, vocabulary = task.units, task.vocabulary
     source = keras.Input((None,), dtype="int32")
     target = keras.Input((None,), dtype="int32")
     lengths = keras.Input((), dtype="int32")
-    encoder = keras.layers.Bidirectional(
-        keras.layers.GRU(units, return_sequences=True), merge_mode="sum"
-    )
-    memory = encoder(keras.layers.Embedding(vocabulary, units)(source))
+    memory = make_encoder(task)(source)
     positions = keras.ops.cumsum(keras.ops.ones_like(source), axis=1) - 1
     memory_mask = positions < lengths[:, None]
     output = make_rnn(task)(
@@ -93,4 +104,4 @@ def make_decoder_step(task):
 
 
 if __name__ == "__main__":
-    run_side(make_training_step, make_decoder_step)
+    run_side(training=make_training_step, decoder=make_decoder_step)

@@ -14,14 +14,20 @@ import tensorflow as tf
 from measuring import run_side
 
 
+def sizes_of_encoder(task, batch, length):
+    """Yields repeats, and rows, inner size and columns of the products."""
+    units, gates = task.units, 3 * task.units
+    for _ in range(2):  # both directions
+        yield 1, batch * length, units, gates
+        yield length, batch, units, gates
+
+
 def sizes_of_products(task, batch, length):
     """Yields repeats, and rows, inner size and columns of the products."""
     units, rows = task.units, batch * length
     gates = 3 * units
     if task.part == "training":
-        for _ in range(2):  # the encoder, in both directions
-            yield 1, rows, units, gates
-            yield length, batch, units, gates
+        yield from sizes_of_encoder(task, batch, length)
         yield 1, rows, units, task.vocabulary
     yield 1, rows, units, units  # the keys
     yield 1, rows, units, gates  # the inputs
@@ -97,4 +103,4 @@ def make_step(task):
 
 
 if __name__ == "__main__":
-    run_side(make_step, make_step)
+    run_side(training=make_step, decoder=make_step)

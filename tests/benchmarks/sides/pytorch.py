@@ -100,4 +100,4 @@ def make_decoder_step(task):
 
 
 if __name__ == "__main__":
-    run_side(make_training_step, make_decoder_step)
+    run_side(training=make_training_step, decoder=make_decoder_step)

@@ -6,6 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 
+START_TOKEN = 1
+
+
 @functools.cache
 def draw_tokens(batch, length, vocabulary):
     """Returns tokens of sources and of targets, and the lengths."""

@@ -39,15 +39,18 @@ class Decoder(keras.layers.Layer):
             self.wrapper, tfa.seq2seq.TrainingSampler(), output_layer
         )
 
-    def call(self, sequences, memory, lengths):
+    def initial_state(self, memory, lengths):
+        """Sets the memory, which stays on the mechanism, and starts anew."""
         self.mechanism.setup_memory(memory, memory_sequence_length=lengths)
-        batch, length = tf.shape(sequences)[0], tf.shape(sequences)[1]
-        state = self.wrapper.get_initial_state(
-            batch_size=batch, dtype=tf.float32
+        return self.wrapper.get_initial_state(
+            batch_size=tf.shape(memory)[0], dtype=tf.float32
         )
+
+    def call(self, sequences, memory, lengths):
+        batch, length = tf.shape(sequences)[0], tf.shape(sequences)[1]
         outputs, _, _ = self.decoder(
             sequences,
-            initial_state=state,
+            initial_state=self.initial_state(memory, lengths),
             sequence_length=tf.fill([batch], length),
         )
         return outputs.rnn_output
@@ -111,4 +114,4 @@ def make_decoder_step(task):
 
 
 if __name__ == "__main__":
-    run_side(make_training_step, make_decoder_step)
+    run_side(training=make_training_step, decoder=make_decoder_step)
