@@ -125,6 +125,13 @@ HALF = [True, True, False, True, False, True, True]
 @pytest.mark.parametrize("mode", TWO_MODES)
 @pytest.mark.parametrize("penalties", PENALTIES.values(), ids=PENALTIES)
 def test_enough_beams_find_what_enumeration_finds(penalties, mode, rng):
+    """The best first, their lengths and scores with the end token.
+
+    Reported as tensorflow/tensorflow#13536 (results were cut where a beam had
+    the place of one that had ended), OpenNMT/CTranslate2#915 (the coverage
+    penalty summed over the wrong axis) and tensorflow/addons#2140 (it took a
+    tutorial to tell how to read the sequences and their scores).
+    """
     automaton = Automaton(rng, mask=[[True] * MEMORY_LENGTH, HALF])
     strategy = BeamSearch(EXHAUSTIVE, num_return=11, **penalties)
     result = in_mode(lambda: automaton.decode(strategy), mode)()
@@ -152,6 +159,11 @@ def test_enough_beams_find_what_enumeration_finds(penalties, mode, rng):
 def test_scores_are_those_of_the_tokens_that_are_returned(
     num_beams, penalties, rng
 ):
+    """Reported as allenai/allennlp#5208 (a sum in one library, a mean in
+    another), huggingface/transformers#15869 and
+    huggingface/transformers#14086 (neither is what the probabilities of the
+    tokens give).
+    """
     automaton = Automaton(rng, batch=5, scale=1.0)
     strategy = BeamSearch(num_beams, num_return=num_beams, **penalties)
     result = automaton.decode(strategy, max_length=9)
@@ -176,6 +188,11 @@ def test_scores_are_those_of_the_tokens_that_are_returned(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_one_beam_is_greedy(mode, rng):
+    """In its attention scores too.
+
+    Reported as OpenNMT/OpenNMT-tf#2, OpenNMT/OpenNMT-tf#105 and
+    tensorflow/tensorflow#13154: with beams there were none.
+    """
     automaton = Automaton(rng, batch=5)
     received = in_mode(lambda: automaton.decode(BeamSearch(1)), mode)()
     expected = automaton.decode(keras_attention.GreedySearch())
@@ -329,6 +346,7 @@ def test_attention_scores_may_be_left_out(rng):
 
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
 def test_half_precision_decodes(dtype, rng):
+    """Reported as NVIDIA/OpenSeq2Seq#52: beam search failed in float16."""
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy(dtype)
     try:
