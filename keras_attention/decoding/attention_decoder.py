@@ -236,7 +236,8 @@ class AttentionDecoder(keras.layers.Layer):
         strategy = GreedySearch() if strategy is None else strategy
         check_strategy("AttentionDecoder", strategy)
         if not self.built:
-            self.build((None, None), tree.map_structure(ops.shape, memory))
+            shapes = tree.map_structure(lambda one: tuple(one.shape), memory)
+            self.build((None, None), shapes)
         if memory_mask is None:
             memory_mask = tree.map_structure(attached_mask, memory)
         cell = self.rnn.cell

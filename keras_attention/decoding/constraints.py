@@ -91,7 +91,8 @@ def _would_repeat(index, history, size, vocabulary_size):
     # A run that ends at a step is compared with the one that would end now.
     is_repeated = steps < index  # num_steps 1
     for back in range(1, size):
-        last = ops.take(history, ops.maximum(index - back, 0), axis=0)
+        last = ops.cast(ops.maximum(index - back, 0), "int32")
+        last = ops.take(history, last, axis=0)
         before = ops.roll(history, back, axis=0)
         is_repeated = is_repeated & (before == last) & (steps >= back)
     is_repeated = ops.broadcast_to(is_repeated, (num_steps, rows))

@@ -51,7 +51,8 @@ class NextTokens:
         Returns:
             Natural logs of the probabilities, float32, greatest first, and
             the tokens, int32, both `(rows, count)`. Of equally probable
-            tokens the one with the smallest id comes first.
+            tokens the one with the smallest id comes first; PyTorch promises
+            that for a count of 1 alone.
         """
         vocabulary_size = self._logits.shape[-1]
         count = min(count or vocabulary_size, vocabulary_size)

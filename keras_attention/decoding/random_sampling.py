@@ -30,11 +30,12 @@ class RandomSampling(DecodingStrategy):
             probable still.
         top_k: How many tokens may be drawn, or None.
         top_p: Probability $p$, more than 0 and at most 1, or None.
-        seed: An integer: every decoding draws the same. A
-            `keras.random.SeedGenerator`: every decoding draws anew, and a
-            generator made with the same seed repeats them all; keep it on
-            your layer or model, where it must be for `model.export` and for
-            JAX. None: every decoding draws anew.
+        seed: An integer: every decoding draws the same, but for XLA, which
+            draws other numbers on TensorFlow. A `keras.random.SeedGenerator`:
+            every decoding draws anew, and a generator made with the same seed
+            repeats them all; keep it on your layer or model, where it must be
+            for `model.export` and for JAX (for `tf.saved_model.save`, its
+            `state.value` too). None: every decoding draws anew.
 
     Example:
         ```python
@@ -81,7 +82,9 @@ class RandomSampling(DecodingStrategy):
         self.seed = seed
 
     def draw_noise(self, num_steps, rows):
-        return keras.random.uniform((num_steps, rows), seed=self.seed)
+        return keras.random.uniform(
+            (num_steps, rows), dtype="float32", seed=self.seed
+        )
 
     def select(self, next_tokens, hypotheses, noise):
         if self.top_k is None and self.top_p is None:

@@ -165,6 +165,18 @@ def test_generator_draws_anew_and_can_be_repeated():
         np.testing.assert_array_equal(two(again), (first, second))
 
 
+def test_random_numbers_are_float32_whatever_keras_draws():
+    """In float16 there are 1,024 of them: what is rare was never drawn."""
+    dtype = keras.config.floatx()
+    keras.config.set_floatx("float16")
+    try:
+        noise = RandomSampling(seed=3).draw_noise(20, 500)
+    finally:
+        keras.config.set_floatx(dtype)
+    assert keras.backend.standardize_dtype(noise.dtype) == "float32"
+    assert len(np.unique(noise)) > 9000
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "expected"),
     [
