@@ -406,8 +406,8 @@ class AttentionDecoder(keras.layers.Layer):
         return cls(**config)
 
 
-def _tile(tensor, num_beams):
-    """Repeats every row for its beams, next to each other."""
-    if tensor is None or num_beams == 1:
+def _tile(tensor, count):
+    """Repeats every row, next to each other; for its beams, for example."""
+    if tensor is None or (isinstance(count, int) and count == 1):
         return tensor
-    return ops.repeat(tensor, num_beams, axis=0)
+    return ops.repeat(tensor, count, axis=0)

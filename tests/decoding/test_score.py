@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from backends import TWO_MODES
 from backends import in_mode
+from backends import tensorflow_only
 from layer_catalogue import BATCH
 from layer_catalogue import CELL_UNITS
 from layer_catalogue import MEMORY_MASK
@@ -105,6 +106,29 @@ def test_mask_that_the_memory_carries_is_minded(rng):
         decoder.score(tokens, memory, MEMORY_MASK, **IDS),
         atol=1e-6,
     )
+
+
+@tensorflow_only("only it has sizes that are not known")
+def test_sizes_need_not_be_known(rng):
+    import tensorflow as tf
+
+    decoder, memory = lively_decoder(rng), draw_memory(rng)
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec((None, None, None), tf.int32),
+            tf.TensorSpec((None, None, memory.shape[-1])),
+        ]
+    )
+    def score(tokens, memory):
+        return decoder.score(tokens, memory, **IDS)
+
+    for shape in ((BATCH, 2, 5), (2, 1, 7)):
+        tokens = rng.integers(3, VOCABULARY_SIZE, shape).astype("int32")
+        now = memory[: shape[0]]
+        np.testing.assert_allclose(
+            score(tokens, now), decoder.score(tokens, now, **IDS), atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 2, 5, 7)])
