@@ -108,7 +108,7 @@ def test_mask_that_the_memory_carries_is_minded(rng):
     )
 
 
-@tensorflow_only("only it has sizes that are not known")
+@tensorflow_only("sizes that are not known")
 def test_sizes_need_not_be_known(rng):
     import tensorflow as tf
 
