@@ -50,6 +50,15 @@ def check_rate(owner, name, value):
         )
 
 
+def check_probability(owner, name, value):
+    """Raises ValueError unless `value` is a number from 0 to 1."""
+    if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
+        raise ValueError(
+            f"`{owner}` received {name}={value!r}. Expected a probability: a "
+            "number from 0 to 1."
+        )
+
+
 def check_choice(owner, name, value, choices):
     """Raises ValueError unless `value` is one of `choices`."""
     choices = list(choices)  # where a value need not be hashable

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from backends import COMPILE_FIT
+from backends import ONE_MODE
 from backends import SIZES_MAY_BE_UNKNOWN
 from backends import TWO_MODES
 from backends import count_traces
@@ -88,9 +89,6 @@ class DictCell(keras.layers.Layer):
         hidden = ops.tanh(inputs @ self.kernel - 0.5 * states["hidden"])
         return hidden, {"hidden": hidden, "total": states["total"] + hidden}
 
-
-# Eager JAX compiles every operation of a gradient by itself.
-MODE = TWO_MODES[-1] if COMPILE_FIT else "eager"
 
 INNER = {**INNER_CELLS, "nested": NestedCell, "dict": DictCell}
 by_inner = pytest.mark.parametrize("inner", INNER)
@@ -299,7 +297,7 @@ def test_memory_is_an_argument_and_the_encoder_learns_from_it(cell, rng):
 
     weights = encoder.trainable_weights
     [first], [on_sources, *gradients] = value_and_gradients(
-        run, [sources], weights, MODE
+        run, [sources], weights, ONE_MODE
     )
     for weight, gradient in zip(weights, gradients, strict=True):
         assert np.all(gradient != 0), weight.path
@@ -558,7 +556,7 @@ def test_decoder_learns_from_the_states_of_both_directions(encoder, mode, rng):
     run(*arrays)
     for part in (bridge, layer):
         randomize(part, rng)
-    _, (_, _, *gradients) = value_and_gradients(run, arrays, mode=MODE)
+    _, (_, _, *gradients) = value_and_gradients(run, arrays, mode=ONE_MODE)
     assert len(gradients) == {"GRU": 2, "LSTM": 4}[encoder]
     for gradient in gradients:
         assert np.all(gradient != 0)

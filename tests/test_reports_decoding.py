@@ -5,8 +5,8 @@ import itertools
 import keras
 import numpy as np
 import pytest
-from backends import COMPILE_FIT
 from backends import MODES
+from backends import ONE_MODE
 from backends import TWO_MODES
 from backends import call_back
 from backends import in_mode
@@ -40,8 +40,6 @@ from keras_attention import decode
 PADDING, START, END = 0, 1, 2
 IDS = {"start_token": START, "end_token": END}
 
-# Eager JAX compiles every operation by itself.
-MODE = TWO_MODES[-1] if COMPILE_FIT else "eager"
 by_mode = pytest.mark.parametrize("mode", MODES[1:] or MODES)
 
 STRATEGIES = {
@@ -122,7 +120,7 @@ def test_hypothesis_that_ends_later_may_be_the_best(num_beams, num_return):
             **IDS,
         )
 
-    *early, result = in_mode(lambda: [run(1), run(2), run(3)], MODE)()
+    *early, result = in_mode(lambda: [run(1), run(2), run(3)], ONE_MODE)()
     for one in early:  # until then the first to end is the best
         assert np.array(one.tokens)[0, 0, 0] == END
     ranked = rank_late(1.0, 3)
@@ -220,7 +218,7 @@ def test_what_has_ended_keeps_its_tokens_and_its_score(rng):
                 strict=True,
             )
         }
-        for result in in_mode(lambda: [run(3), run(17)], MODE)()
+        for result in in_mode(lambda: [run(3), run(17)], ONE_MODE)()
     ]
     ended = {tokens for tokens in short if tokens[-1] == END}
     assert 1 < len(ended) < 5
@@ -296,7 +294,7 @@ def test_states_of_any_structure_follow_their_beams(
         )
         return result, scores, seen * ops.cast(is_token[..., None], seen.dtype)
 
-    result, scores, seen = in_mode(run, MODE)(*memories, *masks)
+    result, scores, seen = in_mode(run, ONE_MODE)(*memories, *masks)
     first = np.array(result.tokens)[:, :, 0]
     assert np.any(first[:, 0] == first[:, 1])  # one beam became two
     np.testing.assert_allclose(result.scores, scores, rtol=0, atol=1e-5)

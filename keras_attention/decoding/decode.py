@@ -45,8 +45,8 @@ class _Carried(NamedTuple):
     coverage: Any  # a list of one: rows memory; or of none
     state: Any  # any structure of rows ...
     history: Any  # max_length rows; all tokens
-    origins: Any  # max_length rows; the row each was chosen in
     attention: Any  # a list of one: max_length rows memory; or of none
+    origins: Any  # likewise: max_length rows; the row of those scores
 
 
 def decode(
@@ -129,7 +129,7 @@ def decode(
 
     def turn(index, carried):
         tokens, scores, finished, lengths, coverage, state, *past = carried
-        history, origins, attention = past
+        history, attention, origins = past
         logits, state, attention_scores = step(tokens, state)
         vocabulary_size = logits.shape[-1]
         _check_padding(padding_token, vocabulary_size)
@@ -151,20 +151,24 @@ def decode(
             Hypotheses(scores, lengths, *coverage),
             None if noise is None else ops.take(noise, index, axis=0),
         )
-        if parents is None:
-            parents = ops.arange(rows, dtype="int32")
-        else:
+        keep = return_attention_scores and attention_scores is not None
+        if keep and not attention:
+            attention = [_start_history(max_length, attention_scores)]
+            origins = [_start_history(max_length, tokens)]
+        if parents is not None:
             finished, lengths, coverage, state = tree.map_structure(
                 lambda tensor: ops.take(tensor, parents, axis=0),
                 (finished, lengths, coverage, state),
             )
-            history, origins = [
-                ops.take(each, parents, axis=1) for each in (history, origins)
-            ]
-        if return_attention_scores and attention_scores is not None:
-            if not attention:
-                attention = [_start_history(max_length, attention_scores)]
+            history, origins = tree.map_structure(
+                lambda past: ops.take(past, parents, axis=1),
+                (history, origins),
+            )
+        if keep:
             attention = [_write(attention[0], index, attention_scores)]
+            if parents is None:
+                parents = ops.arange(rows, dtype="int32")
+            origins = [_write(origins[0], index, parents)]
         return _Carried(
             tokens,
             scores,
@@ -173,8 +177,8 @@ def decode(
             coverage,
             state,
             _write(history, index, tokens),
-            _write(origins, index, parents),
             attention,
+            origins,
         )
 
     start = ops.full((rows,), start_token, dtype="int32")
@@ -189,8 +193,8 @@ def decode(
             coverage=[],
             state=state,
             history=_start_history(max_length, start),
-            origins=_start_history(max_length, start),
             attention=[],
+            origins=[],
         ),
     )
 
@@ -292,7 +296,7 @@ def _collect(carried, batch_size, strategy, padding_token):
     is_token = positions < ops.expand_dims(lengths, -1)
     attention_scores = None
     if carried.attention:
-        origins = best(ops.swapaxes(carried.origins, 0, 1))
+        origins = best(ops.swapaxes(carried.origins[0], 0, 1))
         attention_scores = _follow(carried.attention[0], origins, is_token)
     return DecodingResult(
         ops.where(is_token, tokens, padding_token),

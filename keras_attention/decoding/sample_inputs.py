@@ -7,10 +7,10 @@ from keras import ops
 from keras import tree
 
 from keras_attention.decoding.draw_tokens import draw_tokens
-from keras_attention.decoding.scheduled_sampling import check_probability
 from keras_attention.loop import loop
 from keras_attention.masking import attached_mask
 from keras_attention.recurrent.initial_state import complete_state
+from keras_attention.validation import check_probability
 
 
 def sample_inputs(

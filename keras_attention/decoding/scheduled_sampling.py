@@ -1,12 +1,12 @@
 """Schedules: how often a decoder in training is fed what it drew itself."""
 
 import math
-import numbers
 
 import keras
 from keras import ops
 
 from keras_attention.validation import check_positive_number
+from keras_attention.validation import check_probability
 
 
 class SamplingSchedule:
@@ -196,12 +196,3 @@ class InverseSigmoidSampling(SamplingSchedule):
 
     def get_config(self):
         return {"time_constant": self.time_constant}
-
-
-def check_probability(owner, name, value):
-    """Raises ValueError unless `value` is a number from 0 to 1."""
-    if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
-        raise ValueError(
-            f"`{owner}` received {name}={value!r}. Expected a probability: a "
-            "number from 0 to 1."
-        )

@@ -38,6 +38,10 @@ COMPILED_MODES = MODES[1:] or [
 # JAX without a `jit` compiles every operation of a step by itself.
 COMPILE_FIT = NAME == "jax"
 
+# For what need not be seen in every mode: eager JAX compiles every operation
+# by itself.
+ONE_MODE = TWO_MODES[-1] if COMPILE_FIT else "eager"
+
 # Whether one trace may serve tensors of all sizes.
 SIZES_MAY_BE_UNKNOWN = NAME == "tensorflow"
 

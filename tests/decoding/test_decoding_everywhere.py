@@ -3,10 +3,9 @@
 import keras
 import numpy as np
 import pytest
-from backends import COMPILE_FIT
 from backends import COMPILED_MODES
 from backends import MODES
-from backends import TWO_MODES
+from backends import ONE_MODE
 from backends import count_traces
 from backends import in_mode
 from backends import tensorflow_only
@@ -35,9 +34,6 @@ from keras_attention import decode
 
 PADDING, START, END = 0, 1, 2
 IDS = {"start_token": START, "end_token": END}
-
-# Eager JAX compiles every operation by itself.
-MODE = TWO_MODES[-1] if COMPILE_FIT else "eager"
 
 STRATEGIES = {
     "greedy": GreedySearch(),
@@ -200,7 +196,7 @@ def test_half_precision_gives_scores_of_float32(strategy, policy, rng):
         result = generate(half, memory, memory_mask, strategy=strategy)
         return result, single.score(result.tokens, memory, memory_mask, **IDS)
 
-    result, scores = in_mode(run, MODE)(memory, MEMORY_MASK)
+    result, scores = in_mode(run, ONE_MODE)(memory, MEMORY_MASK)
     tokens, lengths = np.array(result.tokens), np.array(result.lengths)
     assert np.array(result.scores).dtype == "float32"
     error = np.abs(np.array(result.scores) - np.array(scores)) / lengths
@@ -216,7 +212,7 @@ def test_half_precision_gives_scores_of_float32(strategy, policy, rng):
 # Equal scores
 
 
-@pytest.mark.parametrize("mode", sorted({MODE, MODES[-1]}))
+@pytest.mark.parametrize("mode", sorted({ONE_MODE, MODES[-1]}))
 @by_strategy
 def test_equal_scores_are_always_in_the_same_order(strategy, mode, rng):
     """In every call, and in every row of a batch, with all options."""

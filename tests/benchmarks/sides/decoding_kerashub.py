@@ -40,9 +40,10 @@ def make_step(task):
             )
 
         def predict(prompt, states, index):
-            inputs = decoder.embedding(prompt[:, index - 1])
-            output, states, _ = cell(inputs, states, prepared, training=False)
-            return decoder.output_layer(output), None, states
+            logits, states, _ = decoder.take_step(
+                prompt[:, index - 1], states, prepared
+            )
+            return logits, None, states
 
         start = tf.fill((batch, 1), START_TOKEN)
         tokens = sampler(
