@@ -475,6 +475,25 @@ def test_copy_has_all_its_weights_before_it_is_called(name, rng):
     assert bool(expected) == (name != "LuongAttention")
 
 
+@tensorflow_only("tf.train.Checkpoint")
+@pytest.mark.parametrize("name", LAYERS)
+def test_checkpoint_of_tensorflow_holds_every_weight(name, tmp_path, rng):
+    """Weights of layers in lists too, which Keras hides from TensorFlow."""
+    import tensorflow as tf
+
+    first, other = (CATALOGUE[name].make() for _ in range(2))
+    for layer in (first, other):
+        CATALOGUE[name].call(layer, embed(draw_inputs(rng)))
+        randomize(layer, rng)
+    path = tf.train.Checkpoint(layer=first).save(tmp_path / "checkpoint")
+    restored = tf.train.Checkpoint(layer=other).restore(path)
+    restored.assert_existing_objects_matched()
+    for received, expected in zip(other.weights, first.weights, strict=True):
+        np.testing.assert_array_equal(
+            np.array(received), np.array(expected), err_msg=expected.path
+        )
+
+
 def make_gru(reset_after):
     """Makes a model whose inner cell is a GRU of either kind."""
     rnn = make_rnn("bahdanau", "gru" if reset_after else "gru_reset_before")

@@ -8,6 +8,7 @@ from keras import ops
 from keras_attention.attention import Attention
 from keras_attention.attention.steps import initial_state
 from keras_attention.cells import wrapped_cell
+from keras_attention.checkpoints import name_each
 from keras_attention.validation import check_rank
 from keras_attention.validation import check_same_size
 from keras_attention.validation import is_shape
@@ -63,6 +64,10 @@ class AttentionRNNCell(keras.layers.Layer):
             )
         self.cell = cell
         self.attention = attention
+        if isinstance(attention, list):
+            name_each(self, "attention", attention)
+        if isinstance(cell, keras.layers.StackedRNNCells):
+            name_each(self, "cell", cell.cells)
 
     @property
     def attentions(self):

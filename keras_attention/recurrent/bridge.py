@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_attention.checkpoints import name_each
 from keras_attention.validation import check_choice
 from keras_attention.validation import check_positive
 from keras_attention.validation import is_shape
@@ -83,6 +84,7 @@ class StateBridge(keras.layers.Layer):
             )
             layer.build((group[0][0], sum(shape[-1] for shape in group)))
             self.layers.append(layer)
+        name_each(self, "state", self.layers)
 
     def _grouped(self, states):
         """Pairs each forward state (or shape) with its backward one."""
