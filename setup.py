@@ -16,9 +16,11 @@ TUTORIALS = [
     "matplotlib>=3.8",
     "sacrebleu>=2.4",
     "sentencepiece>=0.2",
+    "starlette>=0.40",
     "tensorflow>=2.19",
     "tensorflow-text>=2.19",
     "tqdm>=4.66",
+    "uvicorn>=0.30",
 ]
 BACKENDS = [  # beside a backend: TensorFlow, JAX or PyTorch
     "hypothesis>=6.100",
@@ -32,6 +34,7 @@ TEST = [
     "jupytext>=1.16",
     "pytest-xdist>=3.6",
     "ruff==0.17.6",
+    "selenium>=4.20",
 ]
 DOCS = [
     "mkdocs-jupyter>=0.25",

@@ -1,6 +1,10 @@
 """Attention for recurrent models in Keras 3."""
 
 from keras_attention import datasets
+from keras_attention.alignment import WordAttention
+from keras_attention.alignment import alignment_error_rate
+from keras_attention.alignment import attention_links
+from keras_attention.alignment import attention_over_words
 from keras_attention.alignment import plot_attention
 from keras_attention.attention import Attention
 from keras_attention.attention import AttentionPooling
@@ -68,6 +72,10 @@ __all__ = [
     "RandomSampling",
     "Score",
     "StateBridge",
+    "WordAttention",
+    "alignment_error_rate",
+    "attention_links",
+    "attention_over_words",
     "coverage_loss",
     "datasets",
     "decode",

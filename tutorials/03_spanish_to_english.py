@@ -28,30 +28,38 @@
 # changes.
 
 # %% [markdown]
-# Everything comes from TensorFlow, Keras and this library; SentencePiece
-# splits sentences into pieces, sacreBLEU measures translations.
+# What Python brings along:
 
 # %%
 import argparse
+import contextlib
+import dataclasses
+import fcntl
 import io
 import json
 import math
 import os
 import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # only what concerns us
 
+# %% [markdown]
+# The rest comes from TensorFlow, Keras and this library; SentencePiece
+# splits sentences into pieces. `evaluation.py`, beside this file, measures
+# translations with sacreBLEU and draws the curves.
+
+# %%
+import evaluation
 import keras
 import numpy as np
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text as tf_text
-from sacrebleu.metrics import BLEU
-from sacrebleu.metrics import CHRF
 from tqdm import tqdm
 
 import keras_attention
@@ -65,29 +73,55 @@ from keras_attention.datasets import spanish_english
 # training ends after `--epochs` or after `--minutes`, whichever comes first.
 # Given a time alone, it goes through the corpus as often as it can.
 
+
 # %%
-IN_NOTEBOOK = "ipykernel" in sys.modules
-
-
 def make_parser():
     parser = argparse.ArgumentParser(description="Trains a translator.")
     add = parser.add_argument
     add("--corpus", choices=["phrases", "tatoeba"], default="phrases")
     add("--data", metavar="FILE", help="the Tatoeba zip, text or folder")
+    add("--sentences", type=int, metavar="N", help="train on N pairs only")
     add("--attention", choices=["bahdanau", "luong"], default="luong")
     add("--minutes", type=float, help="longest time to train")
     add("--epochs", type=int, help="most passes over the corpus")
     add("--units", type=int, help="width of the layers")
+    add("--dropout", type=float, default=0.2)
+    add("--seed", type=int, default=1)
     add("--output", metavar="DIR", help="folder for all results")
     add("--overwrite", action="store_true", help="replace an older run")
-    add("--seed", type=int, default=1)
+    add("--checkpoint-seconds", type=float, default=20, metavar="N")
+    add_options_of_devices(add)
+    add("--evaluate", metavar="DIR", help="measure a finished run, no more")
+    add(
+        "--align",
+        metavar="FILE",
+        help="with --evaluate: sentences with links, or phrases",
+    )
     return parser
+
+
+# %% [markdown]
+# What it runs on: the precision is chosen by the device unless given, and one
+# device is used unless a strategy is named. `mirrored` takes all GPUs, or as
+# many parts of the CPU as `--cpu-devices` says; `multiworker` takes the
+# processes that the variable `TF_CONFIG` lists, started with the same options.
+
+# %%
+PRECISIONS = ["float32", "bfloat16", "float16"]
+
+
+def add_options_of_devices(add):
+    add("--precision", choices=PRECISIONS, help="of the layers' arithmetic")
+    add("--jit-compile", action="store_true", help="compile the step with XLA")
+    add("--strategy", choices=["one", "mirrored", "multiworker"], default="one")
+    add("--cpu-devices", type=int, default=1, help="to try mirrored on a CPU")
 
 
 # %% [markdown]
 # The built-in corpus is small, and a small model learns it in minutes.
 
 # %%
+IN_NOTEBOOK = "ipykernel" in sys.modules
 EPOCHS = {"phrases": 4, "tatoeba": 8}
 UNITS = {"phrases": 128, "tatoeba": 256}
 
@@ -99,47 +133,73 @@ def parse_settings():
         settings.epochs = 1000 if settings.minutes else EPOCHS[settings.corpus]
     if settings.units is None:
         settings.units = UNITS[settings.corpus]
-    if min(settings.epochs, settings.units, settings.minutes or 1) <= 0:
-        parser.error("--epochs, --minutes and --units must be more than 0")
+    check(settings, parser.error)
     settings.output = Path(settings.output or f"runs/{settings.corpus}")
     return settings
 
 
 # %% [markdown]
-# A folder holds one run. An unfinished run with the same settings is taken
-# up where it stopped; any other is kept unless `--overwrite` is given.
+# Settings that cannot be meant are refused.
 
 
 # %%
-def open_output_folder(settings):
-    def refuse(reason):
-        raise SystemExit(f"The folder {folder} {reason}")
-
-    folder = settings.output
-    wanted = {k: str(v) for k, v in vars(settings).items() if k != "overwrite"}
-    if folder.exists() and not folder.is_dir():
-        refuse("is a file. Choose another --output.")
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / "settings.json").exists():
-            refuse("holds other files. Choose a new one with --output.")
-        found = json.loads((folder / "settings.json").read_text())
-        finished = (folder / "results.json").exists()
-        if found == wanted and not finished:
-            return
-        if not settings.overwrite:
-            kind = "a finished run" if finished else "a run of other settings"
-            refuse(f"holds {kind}. Use --overwrite, or another --output.")
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "settings.json").write_text(json.dumps(wanted, indent=2))
+def check(settings, refuse):
+    numbers = settings.epochs, settings.units, settings.cpu_devices
+    if min(*numbers, settings.minutes or 1) <= 0:
+        refuse(
+            "--epochs, --minutes, --units and --cpu-devices must be more than 0"
+        )
+    if settings.sentences is not None and settings.sentences < 1000:
+        refuse("--sentences must be at least 1000: pieces are made of them")
+    if not 0 <= settings.dropout < 1:
+        refuse("--dropout must be at least 0 and less than 1")
+    if settings.align and not settings.evaluate:
+        refuse("--align needs --evaluate DIR, a finished run")
+    if settings.jit_compile and settings.strategy != "one":
+        refuse("--jit-compile works with --strategy one only")
 
 
 # %% [markdown]
-# The seed fixes the weights, the dropout and the order of the sentences.
+# The seed fixes the weights, the dropout and the order of the sentences. A
+# run that is finished can be measured again, without training.
 
 # %%
 settings = parse_settings()
+if settings.evaluate:
+    raise SystemExit(
+        evaluation.report(settings.evaluate, settings.data, settings.align)
+    )
 keras.utils.set_random_seed(settings.seed)
+
+# %% [markdown]
+# ## Devices
+#
+# With several devices each takes its share of every batch, and the gradients
+# are added: the same training, only faster.
+
+
+# %%
+def make_strategy():
+    if settings.strategy == "multiworker":
+        if "TF_CONFIG" not in os.environ:
+            raise SystemExit(
+                "--strategy multiworker needs the variable TF_CONFIG: a JSON "
+                'object with "cluster" and "task" (see the guide to '
+                "tf.distribute). It is not set."
+            )
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    if settings.strategy == "mirrored":
+        if gpus:
+            return tf.distribute.MirroredStrategy()
+        parts = [tf.config.LogicalDeviceConfiguration()] * settings.cpu_devices
+        (cpu,) = tf.config.list_physical_devices("CPU")
+        tf.config.set_logical_device_configuration(cpu, parts)
+        names = [
+            device.name for device in tf.config.list_logical_devices("CPU")
+        ]
+        return tf.distribute.MirroredStrategy(names)
+    return tf.distribute.get_strategy()
+
 
 # %% [markdown]
 # On a GPU, mixed precision halves the memory and doubles the speed; masks
@@ -147,9 +207,18 @@ keras.utils.set_random_seed(settings.seed)
 
 # %%
 gpus = tf.config.list_physical_devices("GPU")
-if gpus:
-    keras.config.set_dtype_policy("mixed_float16")
-print(f"TensorFlow {tf.__version__}, Keras {keras.__version__}, GPUs: {gpus}")
+strategy = make_strategy()
+if settings.precision is None:
+    settings.precision = "float16" if gpus else "float32"
+if settings.precision != "float32":
+    keras.config.set_dtype_policy(f"mixed_{settings.precision}")
+print(f"TensorFlow {tf.__version__}, Keras {keras.__version__}")
+kind = "GPU" if gpus else "CPU"
+devices = [device.name for device in tf.config.list_logical_devices(kind)]
+print(
+    f"{settings.precision} on {', '.join(devices)}; "
+    f"{strategy.num_replicas_in_sync} share a batch"
+)
 
 # %% [markdown]
 # ## The corpus
@@ -164,13 +233,103 @@ try:
     )
 except (OSError, ValueError) as error:
     raise SystemExit(f"The corpus could not be loaded. {error}") from error
-open_output_folder(settings)
+if settings.sentences:  # to try things out
+    train_pairs = train_pairs[: settings.sentences]
+    validation_pairs = validation_pairs[: settings.sentences // 40]
+    test_pairs = test_pairs[: settings.sentences // 40]
 for name, part in [
     ("train", train_pairs),
     ("validation", validation_pairs),
     ("test", test_pairs),
 ]:
     print(f"{name:>10}: {len(part):7,} pairs, for example {part[0]}")
+
+# %% [markdown]
+# ## The folder of the run
+#
+# Whatever is written can fail, for a disk may be full. Then training ends
+# with a word about it, and its last checkpoint is whole.
+
+
+# %%
+@contextlib.contextmanager
+def writing(what):
+    try:
+        yield
+    except (OSError, tf.errors.OpError) as error:
+        raise SystemExit(
+            f"{what} could not be written to {settings.output}: {error}\n"
+            "What was written before is kept. When the reason is mended, the "
+            "same command goes on from the last checkpoint."
+        ) from error
+
+
+def write_text(name, text):
+    """Writes a whole file or none."""
+    with writing(name):
+        path = settings.output / name
+        path.with_suffix(".part").write_text(text, encoding="utf-8")
+        path.with_suffix(".part").replace(path)
+
+
+# %% [markdown]
+# A folder holds one run. An unfinished run with the same settings is taken
+# up where it stopped; any other is kept unless `--overwrite` is given. While
+# a run goes on, its folder is locked.
+
+
+# %%
+def open_output_folder(folder):
+    def refuse(reason):
+        raise SystemExit(f"The folder {folder} {reason}")
+
+    wanted = {k: str(v) for k, v in vars(settings).items()}
+    for name in ("output", "overwrite", "checkpoint_seconds"):
+        del wanted[name]  # may change from one start to the next
+    if folder.exists() and not folder.is_dir():
+        refuse("is a file. Choose another --output.")
+    with writing("The folder"):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder, os.O_RDONLY)  # held until the process ends
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        refuse("is in use by another run. Choose another --output.")
+    if any(folder.iterdir()) and not is_unfinished(folder, wanted, refuse):
+        for path in folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    write_text("settings.json", json.dumps(wanted, indent=2))
+
+
+# %% [markdown]
+# What was found in a folder decides: go on, begin anew, or leave it alone.
+
+
+# %%
+def is_unfinished(folder, wanted, refuse):
+    if not (folder / "settings.json").exists():
+        refuse("holds other files. Choose a new one with --output.")
+    found = json.loads((folder / "settings.json").read_text())
+    finished = (folder / "results.json").exists()
+    if found == wanted and not finished:
+        return True
+    if not settings.overwrite:
+        kind = "a finished run" if finished else "a run of other settings"
+        refuse(f"holds {kind}. Use --overwrite, or another --output.")
+    return False
+
+
+# %% [markdown]
+# Of several processes only the first one's results are kept: what the others
+# write goes to a folder that is removed in the end.
+
+# %%
+checkpoints_from = settings.output
+resolver = strategy.cluster_resolver
+if resolver and resolver.task_id > 0:
+    others_folder = tempfile.TemporaryDirectory()
+    settings.output = Path(others_folder.name) / "run"
+open_output_folder(settings.output)
 
 # %% [markdown]
 # ## Pieces
@@ -181,7 +340,7 @@ for name, part in [
 
 # %%
 PADDING, START, END, UNKNOWN = range(4)
-VOCABULARY_SIZE = {"phrases": 1000, "tatoeba": 6000}[settings.corpus]
+VOCABULARY_SIZE = {"phrases": 1000, "tatoeba": 4000}[settings.corpus]
 
 # %% [markdown]
 # `tensorflow_text` runs the pieces inside the graph, there and back. Without
@@ -223,13 +382,16 @@ print(english_pieces.detokenize(example).numpy().decode())
 # %% [markdown]
 # Every source ends with the end token, so that even an empty one has
 # something to read; every target has the start token before it, too. Longer
-# sources are cut at `MAX_SOURCE` pieces.
+# sources are cut at `MAX_SOURCE` pieces; no piece has more than 16 letters of
+# four bytes, so what is beyond `MAX_BYTES` need not even be looked at.
 
 # %%
 MAX_SOURCE, MAX_TARGET = 250, 200
+MAX_BYTES = MAX_SOURCE * 16 * 4
 
 
 def tokens_of_sources(sentences):
+    sentences = tf.strings.substr(sentences, 0, MAX_BYTES)
     pieces = spanish_pieces.tokenize(sentences)[:, :MAX_SOURCE]
     end = tf.fill([tf.shape(sentences)[0], 1], END)
     return tf.concat([pieces, end], axis=1)  # batch (source_length)
@@ -258,21 +420,55 @@ BATCHES = len(train_pairs) // BATCH_SIZE
 lengths = sources.row_lengths().numpy(), targets.row_lengths().numpy()
 
 
-def batches(epoch, first=0):
+def rows_of_batches(epoch):
     random = np.random.default_rng([settings.seed, epoch])
     left_out = random.integers(len(train_pairs) % BATCH_SIZE + 1)
     order = np.lexsort((random.random(len(train_pairs)), *lengths))
     order = order[left_out : left_out + BATCHES * BATCH_SIZE]
     order = order.reshape(BATCHES, BATCH_SIZE)
     random.shuffle(order)  # shuffles the batches, not what is in them
-    dataset = tf.data.Dataset.from_tensor_slices(order[first:])
-    return dataset.map(read_batch, tf.data.AUTOTUNE).prefetch(4)
+    return order
+
+
+# %% [markdown]
+# XLA compiles anew for every shape, so with it lengths are rounded up to a
+# multiple of `BUCKET`. Each row brings the share of a token in its batch: the
+# sum over all tokens, on whichever device they lie, is then the mean.
+
+# %%
+BUCKET = 8 if settings.jit_compile else 1
+
+
+def pad(tokens):
+    length = -(-tf.reduce_max(tokens.row_lengths()) // BUCKET) * BUCKET
+    return tokens.to_tensor(PADDING, shape=tf.stack([BATCH_SIZE, length]))
 
 
 def read_batch(rows):
-    source = tf.gather(sources, rows).to_tensor(PADDING)
-    target = tf.gather(targets, rows).to_tensor(PADDING)
-    return source, target  # batch source_length, batch target_length
+    source, target = pad(tf.gather(sources, rows)), tf.gather(targets, rows)
+    tokens = tf.reduce_sum(target.row_lengths() - 1)  # none for the start
+    share = tf.fill(tf.shape(rows), 1 / tf.cast(tokens, tf.float32))
+    return source, pad(target), share  # batch length, batch length, batch
+
+
+# %% [markdown]
+# One stream of batches serves the whole training, made while the step before
+# is computed. (A new iterator for each epoch can hold a process up for half a
+# minute when the old one is taken down.)
+
+
+# %%
+def batches(step):
+    def rows():
+        epoch, first = divmod(step, BATCHES)
+        while True:
+            yield from rows_of_batches(epoch)[first:]
+            epoch, first = epoch + 1, 0
+
+    signature = tf.TensorSpec([BATCH_SIZE], tf.int64)
+    dataset = tf.data.Dataset.from_generator(rows, output_signature=signature)
+    dataset = dataset.map(read_batch, tf.data.AUTOTUNE).prefetch(4)
+    return iter(strategy.experimental_distribute_dataset(dataset))
 
 
 # %% [markdown]
@@ -282,15 +478,14 @@ def read_batch(rows):
 # states become, through a bridge, the decoder's first. The mask goes along
 # by hand: True marks a real token.
 
+
 # %%
-DROPOUT = 0.2
-
-
 def make_embedding(vocabulary_size, units):
     return keras.Sequential(
         [
+            keras.Input([None], dtype="int32"),  # half precision has no 257
             keras.layers.Embedding(vocabulary_size, units),
-            keras.layers.Dropout(DROPOUT),
+            keras.layers.Dropout(settings.dropout),
         ]
     )
 
@@ -333,7 +528,7 @@ def make_decoder(vocabulary_size, units):
         rnn=keras_attention.AttentionRNN(cell, return_sequences=True),
         output_layer=keras.Sequential(
             [
-                keras.layers.Dropout(DROPOUT),
+                keras.layers.Dropout(settings.dropout),
                 keras.layers.Dense(vocabulary_size),
             ]
         ),
@@ -342,7 +537,18 @@ def make_decoder(vocabulary_size, units):
 
 # %% [markdown]
 # In training the decoder is given the true words before each word; in use
-# `generate` gives it its own.
+# `generate` gives it its own, from the start token to the end token.
+
+# %%
+LIMITS = {
+    "start_token": START,
+    "end_token": END,
+    "forbidden_tokens": (PADDING, START, UNKNOWN),
+    "max_length": MAX_TARGET,
+}
+
+# %% [markdown]
+# The whole model reads a source and a target, and predicts every next piece.
 
 
 # %%
@@ -364,10 +570,12 @@ class Translator(keras.Model):
             training=training,
         )  # batch target_length vocabulary_size
 
-    def generate(self, source):
-        limits = {"end_token": END, "max_length": MAX_TARGET}
+    def generate(self, source, search, with_attention):
         return self.decoder.generate(
-            *self.encoder(source), start_token=START, **limits
+            *self.encoder(source),
+            strategy=search,
+            return_attention_scores=with_attention,
+            **LIMITS,
         )
 
 
@@ -377,90 +585,92 @@ class Translator(keras.Model):
 # %%
 spanish_size = int(spanish_pieces.vocab_size())
 english_size = int(english_pieces.vocab_size())
-model = Translator(
-    Encoder(spanish_size, settings.units),
-    make_decoder(english_size, settings.units),
-)
+with strategy.scope():
+    model = Translator(
+        Encoder(spanish_size, settings.units),
+        make_decoder(english_size, settings.units),
+    )
+    ones = tf.ones([1, 2], tf.int32)
+    model((ones, ones))  # makes the weights
 print(f"{spanish_size:,} Spanish and {english_size:,} English pieces")
+print(f"{model.count_params():,} weights, {BATCHES:,} batches an epoch")
 
 # %% [markdown]
 # ## Strings in, strings out
 #
-# What is exported later is used from the start: a module that holds pieces
-# and model, and whose function takes any number of strings of any length. A
-# line without a word gives an empty line.
-
+# What is exported later is used from the start: functions that take any
+# number of strings of any length and any bytes. A line without a word gives
+# an empty line.
 
 # %%
-class StringTranslator(tf.Module):
-    def __init__(self):
-        super().__init__()
-        self.model = model
-        self.pieces = spanish_pieces, english_pieces
+STRINGS = tf.TensorSpec([None], tf.string)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-    def translate(self, sentences):
+
+def make_translate(search, with_attention):
+    @tf.function(input_signature=[STRINGS])
+    def translate(sentences):
         source = tokens_of_sources(sentences).to_tensor(PADDING)
-        result = self.model.generate(source)
+        result = model.generate(source, search, with_attention)
         tokens = result.tokens[:, 0]  # batch target_length
         words = tf.ragged.boolean_mask(tokens, tokens > UNKNOWN)
         translations = english_pieces.detokenize(words)
         is_empty = tf.strings.strip(sentences) == ""
-        return {
-            "translations": tf.where(is_empty, "", translations),
-            "source_pieces": spanish_pieces.id_to_string(source),
-            "target_pieces": english_pieces.id_to_string(tokens),
-            "attention_scores": result.attention_scores[:, 0],
-        }
+        results = {"translations": tf.where(is_empty, "", translations)}
+        if with_attention:
+            results["source_pieces"] = spanish_pieces.id_to_string(source)
+            results["target_pieces"] = english_pieces.id_to_string(tokens)
+            results["attention_scores"] = result.attention_scores[:, 0]
+        return results
 
-
-translator = StringTranslator()
-
-# %% [markdown]
-# ## Measuring
-#
-# A source may have several right translations: pairs with the same source
-# are grouped, and sacreBLEU compares a translation with all of them. It
-# compares whole sentences, cased and with punctuation; no piece is left.
-
-
-# %%
-def translate_all(sentences, batch_size=128):
-    order = np.argsort([len(sentence) for sentence in sentences])
-    translations = np.empty(len(sentences), dtype=object)
-    for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
-        results = translator.translate(
-            tf.constant([sentences[i] for i in rows])
-        )
-        results = results["translations"].numpy()
-        translations[rows] = [line.decode() for line in results]
-    return list(translations)
+    return translate
 
 
 # %% [markdown]
-# sacreBLEU wants the first references of all sources in one list, the second
-# ones in another, and None where a source has no more.
+# Greedy search takes the most probable piece at every step; beam search
+# follows several hypotheses at once. A length penalty keeps it from liking
+# short sentences too well.
+
+# %%
+LENGTH_PENALTY = 1.0
+greedy_search = keras_attention.GreedySearch()
+beam_search = keras_attention.BeamSearch(5, length_penalty=LENGTH_PENALTY)
+functions = {
+    "serving_default": make_translate(greedy_search, False),
+    "beam_search": make_translate(beam_search, False),
+    "translate_with_attention": make_translate(greedy_search, True),
+    "beam_search_with_attention": make_translate(beam_search, True),
+}
+
+# %% [markdown]
+# Given both sentences, the model can tell what it looks at for each piece of
+# the translation. The same layers again, now with their attention scores:
 
 
 # %%
-def group(pairs):
-    grouped = {}
-    for source, target in pairs:
-        references = grouped.setdefault(source, [])
-        if target not in references:
-            references.append(target)
-    return list(grouped), list(grouped.values())
+@tf.function(input_signature=[STRINGS, STRINGS])
+def align(sources, targets):
+    source = tokens_of_sources(sources).to_tensor(PADDING)
+    target = tokens_of_targets(targets).to_tensor(PADDING)
+    decoder = model.decoder
+    rnn = keras_attention.AttentionRNN(
+        decoder.rnn.cell, return_sequences=True, return_attention_scores=True
+    )
+    memory, memory_mask, state = model.encoder(source)
+    _, attention_scores = rnn(
+        decoder.embedding(target[:, :-1]),
+        memory,
+        initial_state=state,
+        mask=target[:, 1:] != PADDING,
+        memory_mask=memory_mask,
+    )
+    return {
+        "source_pieces": spanish_pieces.id_to_string(source),
+        "target_pieces": english_pieces.id_to_string(target[:, 1:]),
+        "attention_scores": attention_scores,
+    }
 
 
-def measure(metric, translations, references):
-    columns = range(max(map(len, references)))
-    streams = [
-        [row[i] if i < len(row) else None for row in references]
-        for i in columns
-    ]
-    return metric.corpus_score(translations, streams)
-
+functions["align"] = align
 
 # %% [markdown]
 # ## Training
@@ -472,36 +682,59 @@ def measure(metric, translations, references):
 LABEL_SMOOTHING = 0.1
 
 
-def smoothed_loss(logits, labels):
+def smoothed_loss(logits, labels, share):
     logits = tf.cast(logits, tf.float32)
-    weights = tf.cast(labels != PADDING, tf.float32)
+    weights = tf.cast(labels != PADDING, tf.float32) * share[:, None]
     right = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
     total = tf.reduce_logsumexp(logits, axis=-1)
     every = total - tf.reduce_mean(logits, axis=-1)  # mean over all words
     loss = (1 - LABEL_SMOOTHING) * right + LABEL_SMOOTHING * every
-    return tf.reduce_sum(loss * weights) / tf.reduce_sum(weights)
+    return tf.reduce_sum(loss * weights)
 
 
 # %% [markdown]
-# One step, compiled to a graph once for batches of every shape.
+# One step. Every device computes the gradient of its own rows; the optimizer
+# adds them up.
 
 # %%
-optimizer = keras.optimizers.Adam(global_clipnorm=1.0)
-if gpus:
-    optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
-batch_signature = [tf.TensorSpec([None, None], tf.int32)] * 2
+with strategy.scope():
+    optimizer = keras.optimizers.Adam()
+    if settings.precision == "float16":
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+    optimizer.build(model.trainable_variables)
 
 
-@tf.function(input_signature=batch_signature)
-def train_step(source, target):
+def train_on_rows(source, target, share):
     with tf.GradientTape() as tape:
         logits = model((source, target[:, :-1]), training=True)
-        loss = smoothed_loss(logits, target[:, 1:])
+        loss = smoothed_loss(logits, target[:, 1:], share)
         scaled = optimizer.scale_loss(loss)
     variables = model.trainable_variables
     optimizer.apply(tape.gradient(scaled, variables), variables)
     return loss
 
+
+# %% [markdown]
+# What a run has come to, beside its weights. It is kept in the checkpoints.
+
+
+# %%
+@dataclasses.dataclass(eq=False)
+class Run(tf.train.experimental.PythonState):
+    step: int = 0
+    seconds: float = 0.0
+    best_bleu: float = -1.0
+    worse_validations: int = 0
+    history: list = dataclasses.field(default_factory=list)
+
+    def serialize(self):
+        return json.dumps(dataclasses.asdict(self))
+
+    def deserialize(self, text):
+        vars(self).update(json.loads(text))
+
+
+run = Run()
 
 # %% [markdown]
 # The learning rate rises for the first steps and then falls to zero by the
@@ -512,46 +745,61 @@ PEAK_RATE, WARM_UP = 3e-3, 300
 
 
 def progress():
-    share = int(run.step) / (settings.epochs * BATCHES)
+    share = run.step / (settings.epochs * BATCHES)
     if settings.minutes:
-        share = max(share, float(run.seconds) / (60 * settings.minutes))
+        share = max(share, run.seconds / (60 * settings.minutes))
     return min(share, 1.0)
 
 
 def learning_rate():
-    warm_up = min(1.0, (int(run.step) + 1) / WARM_UP)
+    warm_up = min(1.0, (run.step + 1) / WARM_UP)
     return PEAK_RATE * warm_up * (1 - progress())
 
 
 # %% [markdown]
-# A checkpoint holds weights, optimizer and counters. The last one is where
-# an interrupted training goes on; the best one, by BLEU on the validation
-# part, is what is kept in the end.
-
+# A checkpoint holds weights, optimizer, the state of the dropout, and the
+# run. The last one is where an interrupted training goes on; the best one, by
+# BLEU on the validation part, is what is kept in the end.
 
 # %%
-class Run(tf.Module):
-    def __init__(self):
-        super().__init__()
-        self.step = tf.Variable(0)
-        self.seconds = tf.Variable(0.0)
-        self.best_bleu = tf.Variable(-1.0)
-        self.worse_validations = tf.Variable(0)
-
-
-run = Run()
-model((tf.ones([1, 2], tf.int32), tf.ones([1, 2], tf.int32)))  # makes weights
-optimizer.build(model.trainable_variables)
-parts = {"model": model, "optimizer": optimizer, "run": run}
+parts = {
+    "model": model,
+    "optimizer": optimizer,
+    "dropout": [seed.value for seed in model.non_trainable_variables],
+    "run": run,
+}
 last, best = (
     tf.train.CheckpointManager(
         tf.train.Checkpoint(**parts), settings.output / name, max_to_keep=1
     )
     for name in ("last", "best")
 )
-if last.restore_or_initialize():
-    print(f"Going on from the checkpoint at step {int(run.step):,}.")
-print(f"{model.count_params():,} weights, {BATCHES:,} batches an epoch")
+found = tf.train.latest_checkpoint(checkpoints_from / "last")
+if found:
+    last.checkpoint.restore(found).assert_consumed()
+    print(f"Going on from the checkpoint at step {run.step:,}.")
+
+
+def save(manager):
+    with writing("A checkpoint"):
+        manager.save()
+
+
+# %% [markdown]
+# The step is traced to a graph once, for batches of every shape.
+
+# %%
+stream = batches(run.step)
+
+
+@tf.function(
+    input_signature=[stream.element_spec],
+    jit_compile=settings.jit_compile or None,
+)
+def train_step(batch):
+    losses = strategy.run(train_on_rows, args=batch)
+    return strategy.reduce("sum", losses, axis=None)
+
 
 # %% [markdown]
 # Validation translates a part of the validation pairs, as in use. When BLEU
@@ -559,26 +807,33 @@ print(f"{model.count_params():,} weights, {BATCHES:,} batches an epoch")
 
 # %%
 VALIDATE_EVERY, PATIENCE = 1000, 4
-validation = group(validation_pairs[:1000])
+validation = evaluation.group(validation_pairs[:1000])
+
+
+def record(**values):
+    now = {"step": run.step, "seconds": round(run.seconds, 1)}
+    run.history.append(now | values)
 
 
 def validate():
-    translations = translate_all(validation[0])
-    bleu = measure(BLEU(), translations, validation[1]).score
-    tqdm.write(f"step {int(run.step):,}: validation BLEU {bleu:.1f}")
+    translations = evaluation.translate_all(
+        functions["serving_default"], validation[0]
+    )
+    bleu = evaluation.bleu(translations, validation[1])
+    tqdm.write(f"step {run.step:,}: validation BLEU {bleu:.1f}")
+    record(bleu=bleu)
+    run.worse_validations += 1
     if bleu > run.best_bleu:
-        run.best_bleu.assign(bleu)
-        run.worse_validations.assign(0)
-        best.save()
-    else:
-        run.worse_validations.assign_add(1)
+        run.best_bleu, run.worse_validations = bleu, 0
+        save(best)
 
 
 # %% [markdown]
 # Training shows a bar, and stops when its time is over or it gets no better.
+# Several processes must stop at the same step, so they agree on the time.
 
 # %%
-CHECKPOINT_SECONDS = 20
+REPORT_EVERY = 20
 
 
 def make_bar():
@@ -591,7 +846,27 @@ def make_bar():
 
 
 def is_over():
-    return progress() >= 1 or int(run.worse_validations) >= PATIENCE
+    return progress() >= 1 or run.worse_validations >= PATIENCE
+
+
+@tf.function(input_signature=[tf.TensorSpec([])])
+def agree(seconds):
+    return strategy.reduce("mean", strategy.run(lambda: seconds), axis=None)
+
+
+# %% [markdown]
+# Between two reports the steps follow each other without waiting for a
+# result, so that a GPU always has work.
+
+
+# %%
+def take_steps():
+    losses = []
+    while not losses or (run.step % REPORT_EVERY and progress() < 1):
+        optimizer.learning_rate = learning_rate()
+        losses.append(train_step(next(stream)))
+        run.step += 1
+    return losses
 
 
 # %% [markdown]
@@ -603,24 +878,20 @@ def is_over():
 def train():
     bar, clock, saved = make_bar(), time.time(), time.time()
     while not is_over():
-        epoch, first = divmod(int(run.step), BATCHES)
-        for source, target in batches(epoch, first):
-            optimizer.learning_rate = learning_rate()
-            loss = float(train_step(source, target))
-            tokens = np.count_nonzero(target) / (time.time() - clock)
-            text = f"loss {loss:.2f}, {tokens:,.0f} tokens/s"
-            bar.set_postfix_str(text, refresh=False)
-            run.step.assign_add(1)
-            if int(run.step) % VALIDATE_EVERY == 0:
-                validate()
-            if time.time() - saved > CHECKPOINT_SECONDS:
-                last.save()
-                saved = time.time()
-            run.seconds.assign_add(time.time() - clock)
-            clock = time.time()
-            bar.update(100 * progress() - bar.n)
-            if is_over():
-                break
+        losses = take_steps()
+        loss = float(tf.reduce_mean(losses))  # waits for the last step
+        seconds, clock = time.time() - clock, time.time()
+        run.seconds += float(agree(seconds))
+        record(loss=loss)
+        speed = len(losses) / seconds
+        text = f"loss {loss:.2f}, {speed:.1f} steps/s"
+        bar.set_postfix_str(text, refresh=False)
+        bar.update(100 * progress() - bar.n)
+        if run.step % VALIDATE_EVERY == 0 or progress() >= 1:
+            validate()
+        if time.time() - saved > settings.checkpoint_seconds:
+            save(last)
+            saved = time.time()
 
 
 # %% [markdown]
@@ -628,41 +899,59 @@ def train():
 
 # %%
 train()
-validate()
+history, seconds = run.history, run.seconds
 best.restore_or_initialize()
-print(f"kept: step {int(run.step):,}, BLEU {float(run.best_bleu):.1f}")
+print(f"kept: step {run.step:,}, BLEU {run.best_bleu:.1f}")
+lines = [json.dumps(entry) for entry in history]
+write_text("history.jsonl", "\n".join(lines) + "\n")
+with writing("A picture"):
+    evaluation.plot_history(history, settings.output / "history.png")
 
 # %% [markdown]
 # ## Results
 #
-# BLEU and chrF on the test part, which nothing has looked at so far.
+# BLEU and chrF on the test part, which nothing has looked at so far. A source
+# may have several right translations: a translation is compared with all of
+# them, as whole sentences, cased and with punctuation; no piece is left.
 
 # %%
-test_sources, test_references = group(test_pairs)
-started = time.time()
-test_translations = translate_all(test_sources)
-speed = len(test_sources) / (time.time() - started)
-metrics = {"BLEU": BLEU(), "chrF": CHRF()}
-scores = {
-    name: measure(metric, test_translations, test_references).score
-    for name, metric in metrics.items()
-}
-for name, metric in metrics.items():
-    print(f"{name} {scores[name]:.2f}  {metric.get_signature()}")
-print(f"{len(test_sources):,} sentences, {speed:,.0f} a second")
+test_sources, test_references = evaluation.group(test_pairs)
+results = {"steps": run.step, "seconds": seconds}
+for search in ("serving_default", "beam_search"):
+    test_translations, speed = evaluation.translate_timed(
+        functions[search], test_sources
+    )
+    scores = evaluation.measure(test_translations, test_references)
+    results[search] = {name: score for name, (score, _) in scores.items()}
+    results[search]["sentences_per_second"] = speed
+    print(f"{search}: {speed:,.0f} sentences/s")
+    for name, (score, signature) in scores.items():
+        print(f"{name} {score:.2f}  {signature}")
 
 # %% [markdown]
-# All translations are kept beside the scores, one line each: source,
+# All translations by beam search are kept, one line each: source,
 # translation, references.
 
 # %%
-with open(settings.output / "test.tsv", "w", encoding="utf-8") as file:
-    for index, translation in enumerate(test_translations):
-        row = [test_sources[index], translation, *test_references[index]]
-        file.write("\t".join(row) + "\n")
+rows = zip(test_sources, test_translations, test_references, strict=True)
+rows = ["\t".join([one, other, *more]) for one, other, more in rows]
+write_text("test.tsv", "\n".join(rows) + "\n")
 for index in np.linspace(0, len(test_sources) - 1, 10, dtype=int):
     print(f"{test_sources[index]}\n    -> {test_translations[index]}")
     print(f"     ( {test_references[index][0]} )")
+
+# %% [markdown]
+# Long sentences are harder than short ones.
+
+# %%
+by_length = evaluation.bleu_by_length(
+    test_sources, test_translations, test_references
+)
+for label, count, bleu in by_length:
+    print(f"{label:>12} words: BLEU {bleu:5.1f} ({count:,} sentences)")
+with writing("A picture"):
+    path = settings.output / "bleu_by_length.png"
+    evaluation.plot_bleu_by_length(by_length, path)
 
 # %% [markdown]
 # ## What it looks at
@@ -676,7 +965,7 @@ SENTENCE = {
     "phrases": "¿Dónde está la casa roja?",
     "tatoeba": "Todavía no he visto la casa blanca de mi hermana.",
 }[settings.corpus]
-looked = translator.translate(tf.constant([SENTENCE]))
+looked = functions["beam_search_with_attention"](tf.constant([SENTENCE]))
 source_pieces, target_pieces = (
     [piece.decode() for piece in looked[name][0].numpy()]
     for name in ("source_pieces", "target_pieces")
@@ -685,10 +974,10 @@ target_pieces = target_pieces[: target_pieces.index("</s>") + 1]
 ax = keras_attention.plot_attention(
     looked["attention_scores"][0], source_pieces, target_pieces
 )
-plot_path = settings.output / "attention.png"
-ax.figure.savefig(plot_path, dpi=150)
+with writing("A picture"):
+    ax.figure.savefig(settings.output / "attention.png", dpi=150)
 print(looked["translations"][0].numpy().decode())
-print(f"attention plot: {plot_path}")
+print(f"attention plot: {settings.output / 'attention.png'}")
 
 # %% [markdown]
 # ## Export
@@ -696,55 +985,33 @@ print(f"attention plot: {plot_path}")
 # The SavedModel needs TensorFlow and `tensorflow_text` to run, and nothing
 # of this library. Its default signature takes strings and returns strings.
 
-
 # %%
-class Exported(tf.Module):
-    def __init__(self):
-        super().__init__()
-        self.translator = translator
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-    def serve(self, sentences):
-        results = self.translator.translate(sentences)
-        return {"translations": results["translations"]}
-
-
-exported = Exported()
+exported = tf.Module()
+exported.model = model
+exported.pieces = [spanish_pieces, english_pieces]
 export_path = settings.output / "saved_model"
-tf.saved_model.save(
-    exported,
-    str(export_path),
-    signatures={
-        "serving_default": exported.serve,
-        "translate_with_attention": translator.translate,
-    },
-)
+with writing("The SavedModel"):
+    tf.saved_model.save(exported, str(export_path), signatures=functions)
 
 # %% [markdown]
 # The reloaded model gives the same strings, also for what is not Spanish.
 
 # %%
 reloaded = tf.saved_model.load(str(export_path))
-serve = reloaded.signatures["serving_default"]
 odd = ["", " ", "¿" * 300, "😀 ok", "árbol " * 200]
-lines = tf.constant([*test_sources[:59], *odd])
-again = serve(sentences=lines)["translations"].numpy()
-assert list(again) == list(translator.translate(lines)["translations"].numpy())
-assert again[59] == again[60] == b""
+lines = tf.constant([*odd, *test_sources[:59]])
+for search in ("serving_default", "beam_search"):
+    again = reloaded.signatures[search](sentences=lines)["translations"]
+    now = functions[search](lines)["translations"]
+    assert list(again.numpy()) == list(now.numpy())
+    assert list(again.numpy()[:2]) == [b"", b""]
 print(f"SavedModel: {export_path}")
 
 # %% [markdown]
 # The results mark the run as finished.
 
 # %%
-results = {
-    **scores,
-    "signatures": {k: str(m.get_signature()) for k, m in metrics.items()},
-    "steps": int(run.step),
-    "seconds": float(run.seconds),
-    "sentences_per_second": speed,
-}
 text = json.dumps(results, indent=2)
-(settings.output / "results.json").write_text(text)
+write_text("results.json", text)
 print(text)
-assert all(math.isfinite(score) for score in scores.values())
+assert all(math.isfinite(score) for score in results["beam_search"].values())

@@ -2,56 +2,203 @@
 
     python tutorials/translate.py runs/tatoeba "¿Dónde está la casa roja?"
     python tutorials/translate.py runs/tatoeba < spanish.txt > english.txt
+    python tutorials/translate.py runs/tatoeba --beam-search \
+        --input spanish.txt --output english.txt
 
-Reads one sentence a line and prints one translation a line. It needs
-tensorflow and tensorflow_text, and nothing else.
+One translation for each sentence given, or else for each line of the input,
+in the same order. Input of any size takes the same memory; of a line, the
+first 16,000 bytes count. It needs tensorflow, tensorflow_text and tqdm, and
+nothing else.
 """
 
 import argparse
-import itertools
+import contextlib
 import os
+import signal
+import stat
 import sys
+import time
 from pathlib import Path
 
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
-import tensorflow as tf
-import tensorflow_text  # noqa: F401  registers the operations of the model
+from tqdm import tqdm
 
 
 BATCH_SIZE = 64
+WINDOW_BYTES = 2**17
+LINE_BYTES = 16_000  # 250 pieces of at most 16 characters of 4 bytes
 
 
-def load(folder):
-    """Loads the model of a run, or a SavedModel given by itself."""
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add = parser.add_argument
+    add("folder", type=Path, metavar="DIR", help="what the tutorial wrote")
+    add("sentences", nargs="*", metavar="SENTENCE", type=os.fsencode)
+    add("--input", type=Path, metavar="FILE", help="default: standard input")
+    add("--output", type=Path, metavar="FILE", help="default: standard output")
+    add("--overwrite", action="store_true", help="replace the output file")
+    add("--beam-search", action="store_true", help="slower, a little better")
+    arguments = parser.parse_intermixed_args()
+    output = arguments.output
+    if arguments.sentences and arguments.input:
+        parser.error("give sentences or --input, not both")
+    if output and output.exists() and not output.is_file():
+        parser.error(f"--output {output} is no regular file: give another")
+    if output and output.exists() and not arguments.overwrite:
+        parser.error(f"{output} exists: give --overwrite, or another --output")
+    return arguments
+
+
+def find_model(folder):
+    """Finds the model of a run, or a SavedModel by itself."""
     for path in (folder / "saved_model", folder):
         if (path / "saved_model.pb").exists():
-            return tf.saved_model.load(str(path)).signatures["serving_default"]
+            return path
     raise SystemExit(
         f"{folder}: no SavedModel here. Give the folder that "
         "03_spanish_to_english.py wrote (its --output) once it has finished."
     )
 
 
+def load(path, *names):
+    """Loads signatures as functions from a list of bytes to named arrays."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # Here, because they take seconds: a typing error is told before.
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  registers what the model consists of
+
+    def as_function(signature):
+        def call(sentences):
+            results = signature(sentences=tf.constant(sentences))
+            return {name: value.numpy() for name, value in results.items()}
+
+        return call
+
+    try:
+        signatures = tf.saved_model.load(str(path)).signatures
+    except (OSError, ValueError, LookupError) as error:
+        raise SystemExit(
+            f"{path}: the SavedModel is damaged ({error}). Export it again."
+        ) from None
+    missing = [name for name in names if name not in signatures]
+    if missing:
+        raise SystemExit(
+            f"{path}: the SavedModel has no signature {missing}. Export it "
+            "again with the 03_spanish_to_english.py beside this script."
+        )
+    return [as_function(signatures[name]) for name in names]
+
+
+@contextlib.contextmanager
+def open_output(path):
+    """Opens standard output, or a file that has its name once complete."""
+    if path is None:
+        with open(1, "wb", closefd=False) as file:
+            yield file
+        return
+    path = path.resolve()  # a link stays one
+    part = path.with_name(path.name + ".part")
+    with open(part, "wb") as file:
+        yield file
+    part.replace(path)
+
+
+def read_windows(file):
+    """Yields lists of lines, each as soon as one read gives it.
+
+    So a terminal or a slow pipe is answered line by line, and a file or a
+    fast pipe in windows large enough to sort by length.
+
+    Yields:
+        The lines, cut at LINE_BYTES, and the number of bytes read for them.
+    """
+    size, start = 0, b""
+    while chunk := file.read1(WINDOW_BYTES):
+        size += len(chunk)
+        *lines, start = (start + chunk).split(b"\n")
+        start = start[:LINE_BYTES]
+        if lines:
+            lines = [line[:LINE_BYTES].removesuffix(b"\r") for line in lines]
+            yield lines, size
+            size = 0
+    if start:
+        yield [start.removesuffix(b"\r")], size
+
+
+def batches(lines):
+    """Yields the indices of lines of similar length, BATCH_SIZE at a time."""
+    order = sorted(range(len(lines)), key=lambda index: len(lines[index]))
+    for start in range(0, len(order), BATCH_SIZE):
+        yield order[start : start + BATCH_SIZE]
+
+
+def translate(model, lines):
+    """Translates a batch; a translation is one line, whatever it says."""
+    translations = model(lines)["translations"]
+    return [line.replace(b"\n", b" ") + b"\n" for line in translations]
+
+
+def translate_windows(model, windows, target, bar):
+    """Writes a translation for each line of the windows; counts them."""
+    count = 0
+    for lines, size in windows:
+        translations = [b""] * len(lines)
+        step = 1 if bar.total is None else size / len(lines)
+        for rows in batches(lines):
+            results = translate(model, [lines[row] for row in rows])
+            for row, result in zip(rows, results, strict=True):
+                translations[row] = result
+            bar.update(step * len(rows))
+        target.writelines(translations)
+        target.flush()
+        count += len(lines)
+    return count
+
+
+def make_bar(source, target):
+    """A bar over the bytes of a file, or over the lines of a pipe."""
+    status = os.fstat(source.fileno())
+    has_size = stat.S_ISREG(status.st_mode)
+    watched = sys.stderr.isatty()
+    return tqdm(
+        total=status.st_size if has_size else None,
+        unit="B" if has_size else " lines",
+        unit_scale=has_size,
+        delay=0 if watched else 60,
+        mininterval=0.5 if watched else 15,
+        disable=source.isatty() or target.isatty(),  # lines would mix with it
+    )
+
+
+def translate_file(model, source, target):
+    """Translates line by line, and says how fast it was."""
+    started = time.perf_counter()
+    with make_bar(source, target) as bar:
+        count = translate_windows(model, read_windows(source), target, bar)
+    speed = count / (time.perf_counter() - started)
+    print(f"lines: {count:,} ({speed:,.1f} lines/s)", file=sys.stderr)
+
+
 def main():
-    """Translates the arguments, or else standard input."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, metavar="DIR")
-    parser.add_argument("sentences", nargs="*", metavar="SENTENCE")
-    arguments = parser.parse_args()
-    serve = load(arguments.folder)
-    if arguments.sentences:
-        lines = [os.fsencode(sentence) for sentence in arguments.sentences]
-    else:
-        # Bytes, because a line need not be UTF-8.
-        lines = (line.rstrip(b"\r\n") for line in sys.stdin.buffer)
-    lines = iter(lines)
-    while batch := list(itertools.islice(lines, BATCH_SIZE)):
-        results = serve(sentences=tf.constant(batch))["translations"]
-        for translation in results.numpy():
-            sys.stdout.buffer.write(translation + b"\n")
-        sys.stdout.buffer.flush()
+    """Translates the arguments, or else the input."""
+    # Ctrl-C and a reader that has gone (`| head`) end it without a word.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    arguments = parse_arguments()
+    path = find_model(arguments.folder)
+    name = "beam_search" if arguments.beam_search else "serving_default"
+    try:
+        if arguments.sentences:
+            (model,) = load(path, name)
+            with open_output(arguments.output) as target:
+                windows = [(arguments.sentences, 0)]
+                translate_windows(model, windows, target, tqdm(disable=True))
+        else:
+            with open(arguments.input or 0, "rb") as source:
+                (model,) = load(path, name)
+                with open_output(arguments.output) as target:
+                    translate_file(model, source, target)
+    except OSError as error:
+        raise SystemExit(f"Stopped: {error}") from None
 
 
 if __name__ == "__main__":

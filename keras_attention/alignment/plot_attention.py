@@ -1,6 +1,6 @@
 """The picture of an alignment."""
 
-import numpy as np
+from keras_attention.alignment.fitting_scores import fitting_scores
 
 
 def plot_attention(attention_scores, source_tokens, target_tokens, ax=None):
@@ -31,17 +31,10 @@ def plot_attention(attention_scores, source_tokens, target_tokens, ax=None):
     """
     import matplotlib.pyplot as plt
 
-    scores = np.asarray(attention_scores, dtype="float32")
-    rows, columns = len(target_tokens), len(source_tokens)
-    fits = scores.ndim == 2 and rows <= scores.shape[0]
-    if not fits or columns > scores.shape[1]:
-        raise ValueError(
-            f"`plot_attention` received attention scores of shape "
-            f"{scores.shape} for {rows} target tokens and {columns} source "
-            "tokens. Expected (target_length, source_length): one row for "
-            "each target token, one column for each source token."
-        )
-    scores = scores[:rows, :columns]
+    scores = fitting_scores(
+        "plot_attention", attention_scores, source_tokens, target_tokens
+    )
+    rows, columns = scores.shape
     if ax is None:
         size = (1.5 + 0.45 * columns, 1.2 + 0.4 * rows)
         _, ax = plt.subplots(figsize=size, layout="constrained")

@@ -144,6 +144,7 @@ class AttentionDecoder(keras.layers.Layer):
         tokens_shape = (None, None)
         if not self.embedding.built:
             self.embedding.build(tokens_shape)
+        _check_takes_tokens(self.embedding)
         embedded_shape = self.embedding.compute_output_shape(tokens_shape)
         if not self.rnn.built:
             self.rnn.build(embedded_shape, memory_shape)
@@ -404,6 +405,19 @@ class AttentionDecoder(keras.layers.Layer):
         for name in ("embedding", "rnn", "output_layer"):
             config[name] = keras.saving.deserialize_keras_object(config[name])
         return cls(**config)
+
+
+def _check_takes_tokens(embedding):
+    """Raises ValueError where a model would round tokens in half precision."""
+    if not isinstance(embedding, keras.Model) or not embedding.inputs:
+        return
+    dtype = keras.backend.standardize_dtype(embedding.inputs[0].dtype)
+    if dtype in ("float16", "bfloat16"):
+        raise ValueError(
+            f"`AttentionDecoder` received an embedding that takes its tokens "
+            f"as {dtype}, which cannot tell large integers apart. Expected "
+            'integers: begin it with keras.Input([None], dtype="int32").'
+        )
 
 
 def _tile(tensor, count):

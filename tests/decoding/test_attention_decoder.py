@@ -348,6 +348,30 @@ def test_half_precision_decodes(cell, policy, rng):
 # Graphs
 
 
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_tokens_of_an_embedding_in_a_model_are_not_rounded(policy):
+    """A Sequential takes numbers in half precision, which has no 2,049."""
+    tokens = np.array([[255, 257, 2047, 2049, 3000]])
+    memory = np.zeros((1, MEMORY_LENGTH, MEMORY_UNITS), "float32")
+    keras.config.set_dtype_policy(policy)
+    try:
+        layer = keras.layers.Embedding(3001, 5)
+        plain = keras.Sequential([layer])
+        right = keras.Sequential([keras.Input([None], dtype="int32"), layer])
+        rest = make_rnn("luong", return_sequences=True), keras.layers.Dense(7)
+        wrong = keras_attention.AttentionDecoder(plain, *rest)
+        with pytest.raises(ValueError, match="begin it with keras.Input"):
+            wrong(tokens, memory)
+        keras_attention.AttentionDecoder(right, *rest)(tokens, memory)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    rows = ops.cast(layer.embeddings, policy.removeprefix("mixed_"))
+    embedded, rows = (
+        np.array(ops.cast(part, "float32")) for part in (right(tokens), rows)
+    )
+    np.testing.assert_array_equal(embedded, rows[tokens])
+
+
 def test_one_trace_serves_all_batches_and_lengths(rng):
     """Reported as keras-team/keras#20369: a trace for every length."""
     decoder = lively_decoder(rng, "luong_feeding")

@@ -1,0 +1,111 @@
+"""Hostile lines, through translate.py and through the SavedModel itself."""
+
+import sys
+import time
+
+import hostile
+import memory
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_text  # noqa: F401
+from processes import TUTORIALS
+from processes import run
+
+
+pytestmark = pytest.mark.slow
+LINES = hostile.hostile_lines(1000)
+CUT = [line[:16_000] for line in LINES]  # as translate.py reads them
+SEARCHES = {
+    "serving_default": "translate_with_attention",
+    "beam_search": "beam_search_with_attention",
+}
+
+
+def command(finished, *options):
+    path = str(TUTORIALS / "translate.py")
+    return [sys.executable, path, str(finished), *options]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    path = tmp_path_factory.mktemp("hostile") / "lines.txt"
+    path.write_bytes(b"\n".join(LINES) + b"\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def signatures(finished):
+    return tf.saved_model.load(str(finished / "saved_model")).signatures
+
+
+def translate(signatures, name, lines, batch_size=64):
+    translations = []
+    for start in range(0, len(lines), batch_size):
+        batch = tf.constant(lines[start : start + batch_size])
+        results = signatures[name](sentences=batch)
+        translations += list(results["translations"].numpy())
+    return translations
+
+
+def is_line(translation):
+    translation.decode("utf-8")  # or fails
+    return b"\n" not in translation
+
+
+@pytest.mark.parametrize("options", [[], ["--beam-search"]], ids=str)
+def test_hostile_lines_have_a_line_each_again_and_again(
+    finished, source, options
+):
+    started = time.time()
+    first, second = (
+        run(command(finished, "--input", source, *options)) for _ in range(2)
+    )
+    assert time.time() - started < 600
+    assert first.returncode == 0, first.stderr
+    translations = first.stdout.split(b"\n")
+    assert len(translations) == len(LINES) + 1  # the last line ends, too
+    assert all(map(is_line, translations))
+    for line, translation in zip(CUT, translations, strict=False):
+        assert line.strip(b" ") or not translation
+    assert second.stdout == first.stdout
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_model_answers_whole_lines_within_a_time(signatures, name):
+    started = time.time()
+    translations = translate(signatures, name, LINES)
+    assert time.time() - started < 300
+    assert len(translations) == len(LINES)
+    assert all(map(is_line, translations))
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_line_is_translated_alone_as_in_a_batch(signatures, name):
+    lines = CUT[:200]
+    alone = translate(signatures, name, lines, batch_size=1)
+    together = translate(signatures, name, lines)
+    assert alone == together
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_attention_comes_with_the_same_translations(signatures, name):
+    batch = tf.constant(CUT[:64])
+    looked = signatures[SEARCHES[name]](sentences=batch)
+    looked = {name: value.numpy() for name, value in looked.items()}
+    assert list(looked["translations"]) == translate(signatures, name, CUT[:64])
+    ends = np.cumsum(looked["target_pieces"] == b"</s>", axis=1) > 0
+    written = np.pad(~ends, ((0, 0), (1, 0)), constant_values=True)[:, :-1]
+    sums = looked["attention_scores"].sum(axis=-1)
+    np.testing.assert_allclose(sums, written, atol=1e-5)
+    padding = looked["source_pieces"] == b"<pad>"
+    assert not looked["attention_scores"].swapaxes(1, 2)[padding].any()
+
+
+def test_memory_does_not_grow_with_the_number_of_lines(finished, tmp_path):
+    peaks = []
+    for count in (2000, 6000):
+        path = tmp_path / f"{count}.txt"
+        path.write_text("¿Dónde está la casa roja de mi hermana?\n" * count)
+        peaks.append(memory.peak(command(finished, "--input", path)))
+    assert peaks[1] - peaks[0] < 40 * 2**20
