@@ -295,7 +295,8 @@ def open_output_folder(folder):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         refuse("is in use by another run. Choose another --output.")
-    if any(folder.iterdir()) and not is_unfinished(folder, wanted, refuse):
+    found = [path for path in folder.iterdir() if path.suffix != ".part"]
+    if found and not is_unfinished(folder, wanted, refuse):
         for path in folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     write_text("settings.json", json.dumps(wanted, indent=2))
