@@ -409,9 +409,8 @@ class AttentionDecoder(keras.layers.Layer):
 
 def _check_takes_tokens(embedding):
     """Raises ValueError where a model would round tokens in half precision."""
-    if not isinstance(embedding, keras.Model) or not embedding.inputs:
-        return
-    dtype = keras.backend.standardize_dtype(embedding.inputs[0].dtype)
+    inputs = getattr(embedding, "inputs", None)  # which only some models have
+    dtype = keras.backend.standardize_dtype(inputs[0].dtype) if inputs else None
     if dtype in ("float16", "bfloat16"):
         raise ValueError(
             f"`AttentionDecoder` received an embedding that takes its tokens "

@@ -125,11 +125,34 @@ def test_mask_of_the_tokens_may_be_given(rng):
     )
 
 
-@pytest.mark.parametrize("nested", [False, True], ids=["layer", "model"])
-def test_embedding_that_makes_no_mask_is_welcome(nested, rng):
+class EmbeddingModel(keras.Model):
+    """A model of a user's own, which has no list of inputs."""
+
+    def __init__(self, *layers):
+        super().__init__()
+        self.parts = list(layers)
+
+    def build(self, tokens_shape):
+        for layer in self.parts:
+            layer.build(tokens_shape)
+            tokens_shape = layer.compute_output_shape(tokens_shape)
+
+    def call(self, tokens):
+        for layer in self.parts:
+            tokens = layer(tokens)
+        return tokens
+
+    def compute_output_shape(self, tokens_shape):
+        return (*tokens_shape, 5)
+
+
+@pytest.mark.parametrize("kind", ["layer", "model", "subclassed"])
+def test_embedding_that_makes_no_mask_is_welcome(kind, rng):
     embedding = keras.layers.Embedding(VOCABULARY_SIZE, 3)
-    if nested:
+    if kind == "model":
         embedding = keras.Sequential([embedding, keras.layers.Dense(5)])
+    if kind == "subclassed":
+        embedding = EmbeddingModel(embedding, keras.layers.Dense(5))
     decoder = keras_attention.AttentionDecoder(
         embedding,
         make_rnn(return_sequences=True),
