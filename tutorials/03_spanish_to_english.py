@@ -646,19 +646,19 @@ functions = {
 # Given both sentences, the model can tell what it looks at for each piece of
 # the translation. The same layers again, now with their attention scores:
 
-
 # %%
+looking_rnn = keras_attention.AttentionRNN(
+    model.decoder.rnn.cell, return_sequences=True, return_attention_scores=True
+)
+
+
 @tf.function(input_signature=[STRINGS, STRINGS])
 def align(sources, targets):
     source = tokens_of_sources(sources).to_tensor(PADDING)
     target = tokens_of_targets(targets).to_tensor(PADDING)
-    decoder = model.decoder
-    rnn = keras_attention.AttentionRNN(
-        decoder.rnn.cell, return_sequences=True, return_attention_scores=True
-    )
     memory, memory_mask, state = model.encoder(source)
-    _, attention_scores = rnn(
-        decoder.embedding(target[:, :-1]),
+    _, attention_scores = looking_rnn(
+        model.decoder.embedding(target[:, :-1]),
         memory,
         initial_state=state,
         mask=target[:, 1:] != PADDING,
@@ -968,10 +968,9 @@ SENTENCE = {
 }[settings.corpus]
 looked = functions["beam_search_with_attention"](tf.constant([SENTENCE]))
 source_pieces, target_pieces = (
-    [piece.decode() for piece in looked[name][0].numpy()]
+    [p.decode() for p in looked[name][0].numpy() if p != b"<pad>"]
     for name in ("source_pieces", "target_pieces")
 )
-target_pieces = target_pieces[: target_pieces.index("</s>") + 1]
 ax = keras_attention.plot_attention(
     looked["attention_scores"][0], source_pieces, target_pieces
 )

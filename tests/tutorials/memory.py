@@ -1,9 +1,8 @@
 """How much memory a command takes."""
 
-import subprocess
 import sys
 
-from processes import ENVIRONMENT
+from processes import run
 
 
 # Linux counts, for a child, what the parent had when it started it: so a
@@ -17,13 +16,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 def peak(command):
     """Runs a command; the most memory it took, in bytes."""
-    result = subprocess.run(
-        [sys.executable, "-c", WRAPPER, *map(str, command)],
-        env=ENVIRONMENT,
-        capture_output=True,
-        check=False,
-        timeout=600,
-        text=True,
-    )
+    command = [sys.executable, "-c", WRAPPER, *map(str, command)]
+    result = run(command, timeout=600, text=True)
     assert result.returncode == 0, result.stderr
     return int(result.stdout) * 1024

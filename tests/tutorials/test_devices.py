@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from processes import ENVIRONMENT
+from processes import read_history
 from processes import run
 from processes import tutorial
 
@@ -17,9 +18,7 @@ OPTIONS = ["--sentences", "6400", "--units", "16", "--dropout", "0"]
 
 
 def losses(output):
-    lines = (output / "history.jsonl").read_text().splitlines()
-    entries = [json.loads(line) for line in lines]
-    return [one["loss"] for one in entries if "loss" in one]
+    return [one["loss"] for one in read_history(output) if "loss" in one]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Trainings that are killed, run out of disk, or meet in one folder."""
 
-import json
 import random
 import resource
 import shutil
@@ -12,8 +11,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from processes import ENVIRONMENT
+from processes import read_history
 from processes import run
 from processes import tutorial
+from processes import wait_for
 
 
 pytestmark = pytest.mark.slow
@@ -32,11 +33,12 @@ def start(output):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.time() + 300
-    while not (output / "last" / "checkpoint").exists():
+
+    def has_checkpoint():
         assert process.poll() is None, "ended before its first checkpoint"
-        assert time.time() < deadline, "no checkpoint within five minutes"
-        time.sleep(0.05)
+        return (output / "last" / "checkpoint").exists()
+
+    wait_for(has_checkpoint, seconds=300)
     return process
 
 
@@ -66,9 +68,10 @@ def arrays(checkpoint):
 
 
 def losses(output):
-    lines = (output / "history.jsonl").read_text().splitlines()
-    entries = [json.loads(line) for line in lines]
-    return [(one["step"], one.get("loss"), one.get("bleu")) for one in entries]
+    return [
+        (one["step"], one.get("loss"), one.get("bleu"))
+        for one in read_history(output)
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import hostile
 import numpy as np
 import pytest
+import serve
 import tensorflow as tf
 import tensorflow_text  # noqa: F401
 import uvicorn
@@ -64,9 +65,6 @@ class Scripted:
 @contextlib.contextmanager
 def serving(translate):
     """Serves the page in this process; gives its address."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(TUTORIALS)
-        serve = __import__("serve")
     listener = serve.open_socket("127.0.0.1", 0)
     config = uvicorn.Config(serve.make_app(translate), log_level="critical")
     server = uvicorn.Server(config)

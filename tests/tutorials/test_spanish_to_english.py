@@ -1,7 +1,6 @@
 """The translator tutorial, run as a user runs it: as processes."""
 
 import json
-import subprocess
 import sys
 
 import jupytext
@@ -22,15 +21,8 @@ def run_loading(folder, code, *arguments):
         f"\n{code}\nassert 'keras_attention' not in sys.modules\n"
     )
     environment = {**ENVIRONMENT, "PYTHONPATH": ""}
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env=environment,
-        capture_output=True,
-        timeout=300,
-        check=False,
-        text=True,
-        cwd=folder,
-    )
+    command = [sys.executable, "-c", code, *arguments]
+    return run(command, env=environment, timeout=300, text=True, cwd=folder)
 
 
 @pytest.mark.slow

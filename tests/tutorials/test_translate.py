@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import termios
-import time
 
 import hostile
 import memory
@@ -18,6 +17,8 @@ import tensorflow as tf
 from processes import ENVIRONMENT
 from processes import TUTORIALS
 from processes import run
+from processes import wait_for
+from translate import read_windows
 
 
 TRANSLATE = TUTORIALS / "translate.py"
@@ -46,12 +47,6 @@ def echo(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def read_windows(monkeypatch):
-    monkeypatch.syspath_prepend(TUTORIALS)
-    return __import__("translate").read_windows
-
-
 def command(folder, *options):
     return [sys.executable, str(TRANSLATE), str(folder), *options]
 
@@ -64,13 +59,6 @@ def start(folder, *options, **streams):
         stdin=subprocess.PIPE,
         **streams,
     )
-
-
-def wait_for(condition):
-    deadline = time.time() + 120
-    while not condition():
-        assert time.time() < deadline, "nothing within two minutes"
-        time.sleep(0.05)
 
 
 def test_lines_keep_order_and_count_and_every_byte(echo, tmp_path):
@@ -109,13 +97,13 @@ def test_lines_keep_order_and_count_and_every_byte(echo, tmp_path):
         "a longer line among others",
     ],
 )
-def test_lines_of_an_input(read_windows, given, lines):
+def test_lines_of_an_input(given, lines):
     windows = list(read_windows(io.BytesIO(given)))
     assert [line for window, _ in windows for line in window] == lines
     assert sum(size for _, size in windows) == len(given)  # what the bar adds
 
 
-def test_windows_are_small(read_windows):
+def test_windows_are_small():
     windows = list(read_windows(io.BytesIO(b"la casa\n" * 100_000)))
     assert max(len(window) for window, _ in windows) < 20_000
 
