@@ -27,19 +27,26 @@ BACKENDS = [  # beside a backend: TensorFlow, JAX or PyTorch
     "matplotlib>=3.8",
     "pytest>=8",
 ]
-TEST = [
-    *TUTORIALS,
-    *BACKENDS,
-    "build>=1.2",
-    "jupytext>=1.16",
-    "pytest-xdist>=3.6",
-    "ruff==0.17.6",
-    "selenium>=4.20",
-]
 DOCS = [
+    "math-core>=0.9,<0.10",
+    "mkdocs>=1.6,<2",
     "mkdocs-jupyter>=0.25",
     "mkdocs-material>=9.5",
     "mkdocstrings[python]>=0.27",
+    "ziamath>=0.13",
+]
+TEST = [
+    *TUTORIALS,
+    *BACKENDS,
+    *DOCS,
+    "build>=1.2",
+    "ipykernel>=6.29",
+    "jupytext>=1.16",
+    "papermill>=2.6",
+    "pytest-xdist>=3.6",
+    "ruff==0.17.6",
+    "selenium>=4.20",
+    "twine>=6",
 ]
 
 setup(
@@ -60,6 +67,7 @@ setup(
         "docs": DOCS,
     },
     packages=find_packages(include=["keras_attention", "keras_attention.*"]),
+    package_data={"keras_attention": ["py.typed"]},
     classifiers=[
         "Development Status :: 4 - Beta",
         "Intended Audience :: Developers",
@@ -70,5 +78,6 @@ setup(
         "Programming Language :: Python :: 3.12",
         "Programming Language :: Python :: 3.13",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
     ],
 )

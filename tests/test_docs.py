@@ -1,12 +1,16 @@
 """The examples of the pages in docs, run as they stand."""
 
+import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 import reference_recurrent
+from examples import run_examples
 from keras import ops
 from reference_recurrent import number
 
@@ -14,32 +18,28 @@ import keras_attention
 
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["cells.md", "coming_from_tfa.md", "decoding.md", "mechanisms.md"]
+PAGES = [
+    "cells.md",
+    "coming_from_attention_package.md",
+    "coming_from_tf_tutorial.md",
+    "coming_from_tfa.md",
+    "decoding.md",
+    "equations.md",
+    "index.md",
+    "masks.md",
+    "mechanisms.md",
+    "recipes.md",
+]
 
 
 def run_page(name):
-    """Runs the Python of a page; returns its names and what it printed."""
-    text = (DOCS / name).read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    printed = []
-    names = {"print": lambda *values: printed.append(values)}
-    for block in blocks:
-        exec(block, names)
-    promised = re.findall(r"print\(.*\)  # (.*)", "".join(blocks))
-    return names, printed, promised
-
-
-def as_text(value):
-    if keras.ops.is_tensor(value):
-        return str(ops.convert_to_numpy(value))
-    # Every backend has a name of its own for a shape.
-    return str(value if isinstance(value, (bool, int)) else tuple(value))
+    return run_examples((DOCS / name).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_print_what_the_page_says(page):
     _, printed, promised = run_page(page)
-    assert [" ".join(map(as_text, values)) for values in printed] == promised
+    assert printed == promised
 
 
 # What is in tfa.seq2seq 0.23, but for its modules.
@@ -68,6 +68,44 @@ def test_every_name_of_tensorflow_addons_has_its_row(name):
     assert any(f"`{name}`" in row for row in rows)
 
 
+LIST_TFA_NAMES = """
+import json, types
+from tensorflow_addons import seq2seq
+print(json.dumps([
+    name for name, thing in vars(seq2seq).items()
+    if name[0] != "_" and not isinstance(thing, types.ModuleType)
+]))
+"""
+
+
+def test_names_are_those_of_tensorflow_addons():
+    program = os.environ.get("TFA_PYTHON")
+    if not program:
+        pytest.skip("needs TFA_PYTHON, a Python with TensorFlow Addons 0.23")
+    listed = subprocess.run(
+        [program, "-c", LIST_TFA_NAMES], check=True, stdout=subprocess.PIPE
+    ).stdout
+    assert sorted(json.loads(listed.splitlines()[-1])) == sorted(TFA_NAMES)
+
+
+def test_first_example_has_fifteen_lines():
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    example = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    assert sum(bool(line.strip()) for line in example.splitlines()) <= 15
+
+
+def test_overview_has_every_file():
+    text = (DOCS / "overview.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- `(.+?\.py)`: ", text, re.MULTILINE)
+    package = DOCS.parent / "keras_attention"
+    files = [
+        file.relative_to(package).as_posix()
+        for file in package.rglob("*.py")
+        if file.name != "__init__.py"
+    ]
+    assert sorted(listed) == sorted(files)
+
+
 def test_mechanism_of_the_page_has_thirty_lines_at_most():
     """Reported as OpenNMT/OpenNMT-tf#180: the interface is too closed."""
     text = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
@@ -77,7 +115,7 @@ def test_mechanism_of_the_page_has_thirty_lines_at_most():
 
 def test_mechanism_of_the_page_remembers_and_is_loaded(tmp_path):
     """Reported as OpenNMT/OpenNMT-tf#180: a mechanism with its own state."""
-    names, *_ = run_page("mechanisms.md")
+    names = run_page("mechanisms.md").names
     query = keras.Input((None, 5), name="query")
     value = keras.Input((None, 6), name="value")
     attention = names["LocationAttention"](8)
@@ -95,7 +133,7 @@ def test_mechanism_of_the_page_remembers_and_is_loaded(tmp_path):
 
 @pytest.fixture(scope="module")
 def cells_page():
-    return run_page("cells.md")[0]
+    return run_page("cells.md").names
 
 
 def run_cell(cell, tmp_path):

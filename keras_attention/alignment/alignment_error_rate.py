@@ -3,7 +3,11 @@
 import operator
 
 
-def alignment_error_rate(links, sure, possible=None):
+def alignment_error_rate(
+    links: list[set[tuple[int, int]]],
+    sure: list[set[tuple[int, int]]],
+    possible: list[set[tuple[int, int]]] | None = None,
+) -> float:
     r"""Compares links between words with links made by people.
 
     $$\mathrm{AER} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$

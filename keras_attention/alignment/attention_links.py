@@ -1,10 +1,14 @@
 """Which word goes with which, from attention."""
 
+from collections.abc import Sequence
+
 from keras_attention.alignment.attention_over_words import SENTENCE_ENDS
 from keras_attention.alignment.fitting_scores import fitting_scores
 
 
-def attention_links(attention_scores, source_words, target_words):
+def attention_links(
+    attention_scores, source_words: Sequence[str], target_words: Sequence[str]
+) -> set[tuple[int, int]]:
     r"""Links each target word to the source word it has looked at most.
 
     $$A = \{(i, j) : j = \mathrm{argmax}_{j'} \, \alpha_{ij'}\}$$
@@ -18,8 +22,8 @@ def attention_links(attention_scores, source_words, target_words):
         attention_scores: Probability, `(target_length, source_length)`, of
             one sentence. Rows and columns beyond the words given are padding
             and left out.
-        source_words: Sequence of strings; "<s>" and "</s>" are never linked,
-            even where they have the greatest score.
+        source_words: Sequence of strings; `"<s>"` and `"</s>"` are never
+            linked, even where they have the greatest score.
         target_words: Likewise.
 
     Returns:

@@ -1,5 +1,6 @@
 """From attention over pieces of words to attention over words."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +16,22 @@ WORD_START = "▁"  # U+2581, which SentencePiece writes for a space
 class WordAttention(NamedTuple):
     """The attention scores of a sentence, over words.
 
-    Args:
+    Attributes:
         attention_scores: Probability, float32,
             `(num_target_words, num_source_words)`.
         source_words: Strings, one a column.
         target_words: Strings, one a row.
+
+    Example:
+        ```python
+        words = keras_attention.WordAttention(
+            np.array([[0.8, 0.2], [0.1, 0.9]], "float32"),
+            source_words=["la", "casa"],
+            target_words=["the", "house"],
+        )
+        links = keras_attention.attention_links(*words)
+        print(sorted(links))  # [(0, 0), (1, 1)]
+        ```
     """
 
     attention_scores: np.ndarray
@@ -27,7 +39,11 @@ class WordAttention(NamedTuple):
     target_words: list[str]
 
 
-def attention_over_words(attention_scores, source_pieces, target_pieces):
+def attention_over_words(
+    attention_scores,
+    source_pieces: Sequence[str | bytes],
+    target_pieces: Sequence[str | bytes],
+) -> WordAttention:
     """Joins the pieces of words that SentencePiece made, and their scores.
 
     What goes to the pieces of a source word is added up; the rows of the
@@ -42,9 +58,9 @@ def attention_over_words(attention_scores, source_pieces, target_pieces):
             one sentence. Rows and columns beyond the pieces given are
             padding and left out.
         source_pieces: Sequence of strings, or of bytes in UTF-8. A piece
-            with which a word begins has "▁" (U+2581) before it. "</s>" and
-            "<s>" are words of their own, so that no probability is lost;
-            "<pad>" is left out, wherever it stands.
+            with which a word begins has "▁" (U+2581) before it. `"</s>"` and
+            `"<s>"` are words of their own, so that no probability is lost;
+            `"<pad>"` is left out, wherever it stands.
         target_pieces: Likewise.
 
     Returns:
@@ -63,9 +79,7 @@ def attention_over_words(attention_scores, source_pieces, target_pieces):
             target_pieces=["▁the", "▁hou", "se"],
         )
         print(words.source_words)  # ['la', 'casa']
-        print(words.attention_scores)
-        # [[0.8 0.2]
-        #  [0.1 0.9]]
+        print(*words.attention_scores)  # [0.8 0.2] [0.1 0.9]
         keras_attention.plot_attention(*words)
         ```
     """

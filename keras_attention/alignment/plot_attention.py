@@ -1,9 +1,16 @@
 """The picture of an alignment."""
 
+from collections.abc import Sequence
+
 from keras_attention.alignment.fitting_scores import fitting_scores
 
 
-def plot_attention(attention_scores, source_tokens, target_tokens, ax=None):
+def plot_attention(
+    attention_scores,
+    source_tokens: Sequence[str],
+    target_tokens: Sequence[str],
+    ax=None,
+):
     """Draws attention scores, a target token a row, a source token a column.
 
     Needs matplotlib, which is imported only here.
@@ -26,6 +33,8 @@ def plot_attention(attention_scores, source_tokens, target_tokens, ax=None):
         ax = keras_attention.plot_attention(
             [[0.9, 0.1], [0.2, 0.8]], ["la", "casa"], ["the", "house"]
         )
+        rows = [label.get_text() for label in ax.get_yticklabels()]
+        print(rows)  # ['the', 'house']
         ax.figure.savefig("attention.png")
         ```
     """

@@ -1,5 +1,8 @@
 """The contract of an attention layer, and what all of them share."""
 
+from collections.abc import Callable
+from typing import Self
+
 import keras
 from keras import ops
 
@@ -13,6 +16,7 @@ from keras_attention.attention.steps import initial_state
 from keras_attention.masking import PROBABILITIES
 from keras_attention.masking import clear_padding
 from keras_attention.masking import masked_probabilities
+from keras_attention.scores import Score
 from keras_attention.validation import check_choice
 from keras_attention.validation import check_mask
 from keras_attention.validation import check_positive_number
@@ -70,6 +74,23 @@ class Attention(keras.layers.Layer):
         to 1 over `memory_length`. Padding gets exactly 0; a row that is
         padding itself, or has no real position to attend to, is all 0, and
         so is its context.
+
+    Example:
+        ```python
+        class BoundedAttention(keras_attention.Attention):
+            def __init__(self, bound=5.0, **kwargs):
+                super().__init__(keras_attention.GeneralScore(), **kwargs)
+                self.bound = bound
+
+            def attend(self, query, memory, mask=None, training=False):
+                scores = keras.ops.tanh(self.score(query, memory.keys))
+                return self.weigh(self.bound * scores, memory, mask, training)
+
+
+        query = keras.random.normal((2, 3, 5))
+        value = keras.random.normal((2, 7, 6))
+        print(BoundedAttention()([query, value]).shape)  # (2, 3, 6)
+        ```
     """
 
     # False for a mechanism that makes attention scores in a way of its own,
@@ -78,10 +99,10 @@ class Attention(keras.layers.Layer):
 
     def __init__(
         self,
-        score,
-        probability="softmax",
-        dropout=0.0,
-        temperature=1.0,
+        score: Score,
+        probability: str | Callable = "softmax",
+        dropout: float = 0.0,
+        temperature: float = 1.0,
         **kwargs,
     ):
         owner = type(self).__name__
@@ -121,7 +142,7 @@ class Attention(keras.layers.Layer):
         if not self.score.built:  # a score may serve several layers
             self.score.build(query_shape, key_shape)
 
-    def prepare_memory(self, value, mask=None, key=None):
+    def prepare_memory(self, value, mask=None, key=None) -> PreparedMemory:
         """Computes once what every query needs of a memory.
 
         Args:
@@ -142,7 +163,9 @@ class Attention(keras.layers.Layer):
         keys = values if key is value else clear_padding(key, mask)
         return PreparedMemory(self.score.project(keys), values, mask)
 
-    def attend(self, query, memory, mask=None, training=False):
+    def attend(
+        self, query, memory: PreparedMemory, mask=None, training: bool = False
+    ):
         """Attends from many queries at once.
 
         Args:
@@ -161,7 +184,9 @@ class Attention(keras.layers.Layer):
         scores = self.score(query, memory.keys)
         return self.weigh(scores, memory, mask, training)
 
-    def weigh(self, scores, memory, mask=None, training=False):
+    def weigh(
+        self, scores, memory: PreparedMemory, mask=None, training: bool = False
+    ):
         """Turns scores into a context.
 
         Args:
@@ -186,7 +211,9 @@ class Attention(keras.layers.Layer):
             ops.cast(scores, dtype) / self.temperature, mask, probability
         )
 
-    def select(self, attention_scores, memory, training=False):
+    def select(
+        self, attention_scores, memory: PreparedMemory, training: bool = False
+    ):
         """Returns the context, and the attention scores before dropout.
 
         Args:
@@ -200,7 +227,7 @@ class Attention(keras.layers.Layer):
             weights = self.drop(weights, memory)
         return ops.matmul(weights, memory.values), attention_scores
 
-    def drop(self, weights, memory):
+    def drop(self, weights, memory: PreparedMemory):
         """Drops some of the weights `(batch, query_length, width)`."""
         noise = memory.noise
         if noise is None:
@@ -209,7 +236,7 @@ class Attention(keras.layers.Layer):
             noise = ops.expand_dims(noise, 1)
         return weights * ops.cast(noise, weights.dtype)
 
-    def draw_noise(self, memory, query_length):
+    def draw_noise(self, memory: PreparedMemory, query_length):
         """Draws what is random in training, for many queries at once.
 
         Args:
@@ -235,11 +262,11 @@ class Attention(keras.layers.Layer):
         )
 
     @property
-    def num_states(self):
+    def num_states(self) -> int:
         """How many tensors the mechanism carries from step to step."""
         return 0
 
-    def initial_state(self, memory):
+    def initial_state(self, memory: PreparedMemory):
         """Returns what the mechanism knows before its first step.
 
         Args:
@@ -250,7 +277,9 @@ class Attention(keras.layers.Layer):
         """
         return []
 
-    def step(self, query, memory, state, training=False):
+    def step(
+        self, query, memory: PreparedMemory, state, training: bool = False
+    ):
         """Attends from one query per example.
 
         Args:
@@ -277,9 +306,9 @@ class Attention(keras.layers.Layer):
         self,
         inputs,
         mask=None,
-        return_attention_scores=False,
-        use_causal_mask=False,
-        training=False,
+        return_attention_scores: bool = False,
+        use_causal_mask: bool = False,
+        training: bool = False,
     ):
         query, value, key, query_mask, value_mask = checked_inputs(
             type(self).__name__, inputs, mask
@@ -302,7 +331,7 @@ class Attention(keras.layers.Layer):
         return (*query_shape[:2], value_shape[-1])
 
     def compute_output_spec(
-        self, inputs, mask=None, return_attention_scores=False, **kwargs
+        self, inputs, mask=None, return_attention_scores: bool = False, **kwargs
     ):
         # Keras would take `compute_output_shape` for all that is put out.
         query, value, *_ = checked_inputs(type(self).__name__, inputs, mask)
@@ -316,7 +345,7 @@ class Attention(keras.layers.Layer):
         # The outputs follow the query; the attention scores carry no mask.
         return split_masks(type(self).__name__, inputs, mask)[0]
 
-    def get_config(self):
+    def get_config(self) -> dict:
         config = super().get_config()
         if not self.normalizes_scores:
             return config
@@ -331,7 +360,7 @@ class Attention(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict) -> Self:
         config = dict(config)
         for name in ("probability", "score"):
             if isinstance(config.get(name), dict):

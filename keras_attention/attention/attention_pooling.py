@@ -1,5 +1,7 @@
 """One vector for a sequence, by attention."""
 
+from typing import Self
+
 import keras
 from keras import ops
 
@@ -57,7 +59,7 @@ class AttentionPooling(keras.layers.Layer):
         ```
     """
 
-    def __init__(self, attention, query="last", **kwargs):
+    def __init__(self, attention: Attention, query: str = "last", **kwargs):
         super().__init__(**kwargs)
         if not isinstance(attention, Attention):
             raise ValueError(
@@ -89,8 +91,8 @@ class AttentionPooling(keras.layers.Layer):
         self,
         inputs,
         mask=None,
-        return_attention_scores=False,
-        training=False,
+        return_attention_scores: bool = False,
+        training: bool = False,
     ):
         if mask is not None:
             check_mask("AttentionPooling", "mask", mask.shape, inputs.shape)
@@ -114,7 +116,7 @@ class AttentionPooling(keras.layers.Layer):
     def compute_mask(self, inputs, mask=None):
         return None  # no time is left that a mask could speak of
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "attention": keras.saving.serialize_keras_object(self.attention),
@@ -122,7 +124,7 @@ class AttentionPooling(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict) -> Self:
         attention = keras.saving.deserialize_keras_object(config["attention"])
         return cls(**{**config, "attention": attention})
 

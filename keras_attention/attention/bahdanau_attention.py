@@ -1,5 +1,7 @@
 """Additive attention: Bahdanau, Cho and Bengio (2015)."""
 
+from collections.abc import Callable
+
 import keras
 from keras import ops
 
@@ -55,12 +57,12 @@ class BahdanauAttention(Attention):
 
     def __init__(
         self,
-        units,
-        normalize=False,
-        probability="softmax",
-        dropout=0.0,
-        temperature=1.0,
-        coverage=False,
+        units: int,
+        normalize: bool = False,
+        probability: str | Callable = "softmax",
+        dropout: float = 0.0,
+        temperature: float = 1.0,
+        coverage: bool = False,
         **kwargs,
     ):
         score = AdditiveScore(

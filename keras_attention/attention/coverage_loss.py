@@ -31,7 +31,7 @@ def coverage_loss(attention_scores, mask=None):
     Example:
         ```python
         scores = keras.ops.array([[[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]]])
-        print(keras_attention.coverage_loss(scores))  # [[0. 0.5 1.]]
+        print(keras_attention.coverage_loss(scores))  # [[0.  0.5 1. ]]
         ```
     """
     attention_scores = ops.convert_to_tensor(attention_scores)

@@ -1,5 +1,6 @@
 """Local attention: Luong, Pham and Manning (2015), section 3.2."""
 
+from collections.abc import Callable
 from typing import Any
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from keras_attention.attention.inputs import split_shapes
 from keras_attention.attention.windows import put_rows
 from keras_attention.attention.windows import real_positions
 from keras_attention.attention.windows import take_rows
+from keras_attention.scores import Score
 from keras_attention.scores.make_score import make_score
 from keras_attention.scores.make_score import score_config
 from keras_attention.validation import check_choice
@@ -95,14 +97,14 @@ class LocalAttention(Attention):
 
     def __init__(
         self,
-        score="general",
-        window="predictive",
-        half_width=10,
-        units=None,
-        scale=False,
-        probability="softmax",
-        dropout=0.0,
-        temperature=1.0,
+        score: str | Score = "general",
+        window: str = "predictive",
+        half_width: int = 10,
+        units: int | None = None,
+        scale: bool | str = False,
+        probability: str | Callable = "softmax",
+        dropout: float = 0.0,
+        temperature: float = 1.0,
         **kwargs,
     ):
         layer = make_score(

@@ -1,8 +1,11 @@
 """Multiplicative attention: Luong, Pham and Manning (2015)."""
 
+from collections.abc import Callable
+
 import keras
 
 from keras_attention.attention.attention import Attention
+from keras_attention.scores import Score
 from keras_attention.scores.make_score import make_score
 from keras_attention.scores.make_score import score_config
 
@@ -46,12 +49,12 @@ class LuongAttention(Attention):
 
     def __init__(
         self,
-        score="general",
-        units=None,
-        scale=False,
-        probability="softmax",
-        dropout=0.0,
-        temperature=1.0,
+        score: str | Score = "general",
+        units: int | None = None,
+        scale: bool | str = False,
+        probability: str | Callable = "softmax",
+        dropout: float = 0.0,
+        temperature: float = 1.0,
         **kwargs,
     ):
         layer = make_score(

@@ -6,6 +6,7 @@ from keras import ops
 from keras_attention.attention.attention import Attention
 from keras_attention.attention.monotonic_alignment import parallel
 from keras_attention.attention.monotonic_alignment import recursive
+from keras_attention.scores import Score
 from keras_attention.scores.make_score import make_score
 from keras_attention.scores.make_score import score_config
 from keras_attention.validation import check_choice
@@ -76,11 +77,11 @@ class MonotonicAttention(Attention):
 
     def __init__(
         self,
-        score="additive",
-        units=None,
-        mode="parallel",
-        noise=0.0,
-        score_bias=0.0,
+        score: str | Score = "additive",
+        units: int | None = None,
+        mode: str = "parallel",
+        noise: float = 0.0,
+        score_bias: float = 0.0,
         **kwargs,
     ):
         layer = make_score(

@@ -18,6 +18,18 @@ class PreparedMemory(NamedTuple):
             `Attention.draw_noise` returns for all steps; or None, and a step
             in training draws it itself. A loop over steps draws it before
             it begins, since not every backend can draw within a loop.
+
+    Example:
+        ```python
+        attention = keras_attention.BahdanauAttention(units=8)
+        attention.build([(2, 3, 5), (2, 7, 6)])
+        memory = attention.prepare_memory(keras.random.normal((2, 7, 6)))
+        print(memory.keys.shape, memory.values.shape)  # (2, 7, 8) (2, 7, 6)
+        context, scores, state = attention.step(
+            keras.random.normal((2, 5)), memory, []
+        )
+        print(context.shape, scores.shape)  # (2, 6) (2, 7)
+        ```
     """
 
     keys: Any

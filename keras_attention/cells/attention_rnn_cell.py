@@ -1,11 +1,14 @@
 """The contract of a recurrent cell that attends to a memory."""
 
 import copy
+from collections.abc import Sequence
+from typing import Self
 
 import keras
 from keras import ops
 
 from keras_attention.attention import Attention
+from keras_attention.attention import PreparedMemory
 from keras_attention.attention.steps import initial_state
 from keras_attention.cells import wrapped_cell
 from keras_attention.checkpoints import name_each
@@ -19,16 +22,8 @@ class AttentionRNNCell(keras.layers.Layer):
 
     This is the abstract base of `BahdanauRNNCell` and `LuongRNNCell`. Unlike
     a plain Keras cell, it takes the memory as an argument of every step, so
-    nothing of a batch stays on the cell:
-
-    ```python
-    memory = cell.prepare_memory(encoder_output, encoder_mask)  # once
-    states = cell.get_initial_state(batch_size, memory)
-    for inputs in time_steps:
-        output, states, attention_scores = cell(inputs, states, memory)
-    ```
-
-    `AttentionRNN` is that loop as a layer.
+    nothing of a batch stays on the cell. `AttentionRNN` is the loop of the
+    example as a layer.
 
     Args:
         cell: A Keras RNN cell: `GRUCell`, `LSTMCell`, `SimpleRNNCell`,
@@ -47,9 +42,22 @@ class AttentionRNNCell(keras.layers.Layer):
         A tuple of the output `(batch, output_size)`, the next states, and a
         list with the attention scores `(batch, memory_length)` of every
         attention.
+
+    Example:
+        ```python
+        cell = keras_attention.BahdanauRNNCell(
+            keras.layers.GRUCell(5), keras_attention.BahdanauAttention(8)
+        )
+        time_steps = keras.random.normal((3, 2, 4))
+        memory = cell.prepare_memory(keras.random.normal((2, 7, 6)))  # once
+        states = cell.get_initial_state(2, memory)
+        for inputs in time_steps:
+            output, states, attention_scores = cell(inputs, states, memory)
+        print(output.shape, attention_scores[0].shape)  # (2, 5) (2, 7)
+        ```
     """
 
-    def __init__(self, cell, attention, **kwargs):
+    def __init__(self, cell, attention: Attention | list[Attention], **kwargs):
         # States of an attention keep their precision from step to step.
         super().__init__(autocast=False, **kwargs)
         owner = type(self).__name__
@@ -70,14 +78,14 @@ class AttentionRNNCell(keras.layers.Layer):
             name_each(self, "cell", cell.cells)
 
     @property
-    def attentions(self):
+    def attentions(self) -> list[Attention]:
         """The attention layers, as a list also where there is one."""
         if isinstance(self.attention, Attention):
             return [self.attention]
         return list(self.attention)
 
     @property
-    def attention_is_recurrent(self):
+    def attention_is_recurrent(self) -> bool:
         """Whether a step needs the attention of the step before.
 
         Where it does not, `AttentionRNN` attends from all steps at once.
@@ -85,26 +93,28 @@ class AttentionRNNCell(keras.layers.Layer):
         raise NotImplementedError
 
     @property
-    def output_size(self):
+    def output_size(self) -> int:
         """Units of the output."""
         raise NotImplementedError
 
     @property
-    def query_size(self):
+    def query_size(self) -> int:
         """Units of the query that attention layers get."""
         raise NotImplementedError
 
     @property
-    def state_size(self):
+    def state_size(self) -> list:
         """Sizes of the states that do not depend on the memory."""
         return wrapped_cell.state_sizes(self.cell)
 
     @property
-    def context_size(self):
+    def context_size(self) -> int:
         """Units of the context, over all attentions. Known once built."""
         return sum(attention.value_units for attention in self.attentions)
 
-    def get_initial_state(self, batch_size=None, memory=()):
+    def get_initial_state(
+        self, batch_size=None, memory: Sequence[PreparedMemory] = ()
+    ):
         """Returns the states before the first step.
 
         Args:
@@ -120,13 +130,13 @@ class AttentionRNNCell(keras.layers.Layer):
         )
         return states + self.initial_attention_states(memory)
 
-    def initial_attention_states(self, memory):
+    def initial_attention_states(self, memory: Sequence[PreparedMemory]):
         """Returns the states of all attentions, in one flat list."""
         pairs = zip(self.attentions, memory, strict=False)
         states = (initial_state(attention, part) for attention, part in pairs)
         return [tensor for state in states for tensor in state]
 
-    def build_attention(self, memory_shape):
+    def build_attention(self, memory_shape) -> None:
         """Creates the weights of the attention layers.
 
         Args:
@@ -139,7 +149,7 @@ class AttentionRNNCell(keras.layers.Layer):
                 query_shape = (shape[0], None, self.query_size)
                 attention.build([query_shape, shape])
 
-    def check_attention_built(self):
+    def check_attention_built(self) -> None:
         """Raises ValueError unless the attention layers have weights."""
         for attention in self.attentions:
             if not attention.built:
@@ -150,7 +160,7 @@ class AttentionRNNCell(keras.layers.Layer):
                     "`build_attention(memory_shape)` first."
                 )
 
-    def prepare_memory(self, memory, memory_mask=None):
+    def prepare_memory(self, memory, memory_mask=None) -> list[PreparedMemory]:
         """Computes once what every step needs of the memory.
 
         Args:
@@ -192,7 +202,7 @@ class AttentionRNNCell(keras.layers.Layer):
             )
         return value
 
-    def project_inputs(self, sequences, training=False):
+    def project_inputs(self, sequences, training: bool = False):
         """Projects the inputs of all steps at once, where the cell allows it.
 
         Args:
@@ -206,11 +216,11 @@ class AttentionRNNCell(keras.layers.Layer):
         return None
 
     @property
-    def num_attention_states(self):
+    def num_attention_states(self) -> int:
         """How many states the attentions add to those of `state_size`."""
         return sum(attention.num_states for attention in self.attentions)
 
-    def draw_noise(self, memory, num_steps):
+    def draw_noise(self, memory: list[PreparedMemory], num_steps):
         """Draws what is random in the attention of many steps of training.
 
         Args:
@@ -225,7 +235,9 @@ class AttentionRNNCell(keras.layers.Layer):
             for attention, part in zip(self.attentions, memory, strict=True)
         ]
 
-    def attend(self, query, memory, states, training):
+    def attend(
+        self, query, memory: list[PreparedMemory], states, training: bool
+    ):
         """Lets every attention take one step.
 
         Args:
@@ -257,13 +269,19 @@ class AttentionRNNCell(keras.layers.Layer):
             all_scores.append(scores)
         return join(contexts), next_states, all_scores
 
-    def call(self, inputs, states, memory, training=False):
+    def call(
+        self,
+        inputs,
+        states,
+        memory: list[PreparedMemory],
+        training: bool = False,
+    ):
         raise NotImplementedError(
             f"`{type(self).__name__}` must define `call(inputs, states, "
             "memory)`."
         )
 
-    def get_config(self):
+    def get_config(self) -> dict:
         attention = [
             keras.saving.serialize_keras_object(layer)
             for layer in self.attentions
@@ -277,7 +295,7 @@ class AttentionRNNCell(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict) -> Self:
         # StackedRNNCells of Keras takes its cells out of the config it gets.
         config = copy.deepcopy(config)
         for name in ("cell", "attention"):

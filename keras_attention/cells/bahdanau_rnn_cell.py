@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_attention.attention import Attention
 from keras_attention.cells import wrapped_cell
 from keras_attention.cells.attention_rnn_cell import AttentionRNNCell
 from keras_attention.cells.attentional_state import AttentionalState
@@ -49,7 +50,13 @@ class BahdanauRNNCell(AttentionRNNCell):
         ```
     """
 
-    def __init__(self, cell, attention, output_context=False, **kwargs):
+    def __init__(
+        self,
+        cell,
+        attention: Attention | list[Attention],
+        output_context: bool | str = False,
+        **kwargs,
+    ):
         super().__init__(cell, attention, **kwargs)
         check_choice(
             "BahdanauRNNCell",

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_attention.attention import Attention
+from keras_attention.attention import PreparedMemory
 from keras_attention.cells import wrapped_cell
 from keras_attention.cells.attention_rnn_cell import AttentionRNNCell
 from keras_attention.cells.attention_rnn_cell import join
@@ -62,10 +64,10 @@ class LuongRNNCell(AttentionRNNCell):
     def __init__(
         self,
         cell,
-        attention,
-        attention_units=None,
-        input_feeding=False,
-        attentional_state="tanh",
+        attention: Attention | list[Attention],
+        attention_units: int | None = None,
+        input_feeding: bool = False,
+        attentional_state: str = "tanh",
         **kwargs,
     ):
         super().__init__(cell, attention, **kwargs)
@@ -148,7 +150,9 @@ class LuongRNNCell(AttentionRNNCell):
         fed = [output] if self.input_feeding else []
         return output, cell_states + fed + states, scores
 
-    def attend_from_all(self, hidden, memory, training=False):
+    def attend_from_all(
+        self, hidden, memory: list[PreparedMemory], training: bool = False
+    ):
         """Attends from all steps at once, where no step needs another.
 
         Args:

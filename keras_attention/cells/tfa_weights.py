@@ -21,23 +21,14 @@ STATE_WEIGHT = "attention_layer/kernel"
 LAYERS = ("query_layer", "memory_layer", "attention_layer")
 
 
-def import_tfa_weights(cell, weights):
+def import_tfa_weights(cell: LuongRNNCell, weights: Mapping) -> None:
     """Takes the weights of an `AttentionWrapper` of TFA 0.23 over.
 
-    The cell must compute what the `AttentionWrapper` computed:
+    The cell must compute what the `AttentionWrapper` computed: a
+    `LuongRNNCell` with `input_feeding=True`; for an `attention_layer_size`
+    with as many `attention_units` and `attentional_state="linear"`, without
+    one with `attentional_state="context"`.
 
-    ```python
-    AttentionWrapper(cell, mechanism, attention_layer_size=128)
-    LuongRNNCell(
-        cell,
-        attention,
-        attention_units=128,
-        input_feeding=True,
-        attentional_state="linear",
-    )
-    ```
-
-    Without an `attention_layer_size` it is `attentional_state="context"`.
     TFA's `BahdanauAttention` is ours; its `LuongAttention` is
     `LuongAttention("general")`, with `scale="learned"` for its `scale=True`;
     the monotonic ones are `MonotonicAttention(AdditiveScore(units))` and
@@ -75,7 +66,7 @@ def import_tfa_weights(cell, weights):
             "LuongAttention/memory_layer/kernel:0": np.ones((6, 5)),
         }
         keras_attention.import_tfa_weights(cell, weights)
-        print(keras.ops.sum(cell.cell.kernel))  # 45
+        print(keras.ops.sum(cell.cell.kernel))  # 45.0
         ```
     """
     if not isinstance(weights, Mapping):

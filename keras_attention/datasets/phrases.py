@@ -9,7 +9,7 @@ from keras_attention.datasets.grammar.sentences import FAMILIES
 class Phrase(NamedTuple):
     """A Spanish sentence, its English translation and their alignment.
 
-    Args:
+    Attributes:
         spanish: The Spanish sentence, cased and punctuated.
         english: The English sentence, cased and punctuated.
         spanish_words: Words of `spanish` in order; each punctuation mark is
@@ -20,15 +20,15 @@ class Phrase(NamedTuple):
             as in files of hand-made alignments. Every word has a link.
 
     Example:
-        >>> from keras_attention.datasets import phrases
-        >>> house = next(
-        ...     phrase for phrase in phrases.load_phrases()
-        ...     if phrase.spanish == "La casa roja."
-        ... )
-        >>> house.english_words
-        ('The', 'red', 'house', '.')
-        >>> house.links
-        ((0, 0), (1, 2), (2, 1), (3, 3))
+        ```python
+        house = next(
+            phrase
+            for phrase in keras_attention.datasets.phrases.load_phrases()
+            if phrase.spanish == "La casa roja."
+        )
+        print(house.english_words)  # ('The', 'red', 'house', '.')
+        print(house.links)  # ((0, 0), (1, 2), (2, 1), (3, 3))
+        ```
     """
 
     spanish: str
@@ -38,7 +38,7 @@ class Phrase(NamedTuple):
     links: tuple[tuple[int, int], ...]
 
 
-def load_phrases():
+def load_phrases() -> list[Phrase]:
     """Generates the corpus.
 
     The same in every process and on every machine: no chance is involved.
@@ -48,9 +48,10 @@ def load_phrases():
         punctuation. The Spanish sentences are distinct.
 
     Example:
-        >>> from keras_attention.datasets import phrases
-        >>> phrases.load_phrases()[0].spanish
-        'La camisa.'
+        ```python
+        first = keras_attention.datasets.phrases.load_phrases()[0]
+        print(first.spanish, first.english)  # La camisa. The shirt.
+        ```
     """
     sentences = itertools.chain.from_iterable(family() for family in FAMILIES)
     distinct = {sentence.spanish: sentence for sentence in sentences}

@@ -17,6 +17,8 @@ from keras_attention.datasets import phrases
 from keras_attention.validation import check_choice
 
 
+Pairs = list[tuple[str, str]]  # (spanish, english)
+
 URL = "http://storage.googleapis.com/download.tensorflow.org/data/spa-eng.zip"
 SHA256 = "0c4fd7825d3d872488d38c157f784e035edab4f2ff0df25a2a208790ecb5b58f"
 VARIABLE = "KERAS_ATTENTION_DATA"
@@ -40,7 +42,9 @@ _WAYS_ON = (
 )
 
 
-def load_data(corpus="phrases", path=None):
+def load_data(
+    corpus: str = "phrases", path: str | os.PathLike | None = None
+) -> tuple[Pairs, Pairs, Pairs]:
     """Loads sentence pairs for translation from Spanish to English.
 
     Pairs that share a sentence in either language, compared without case and
@@ -73,10 +77,13 @@ def load_data(corpus="phrases", path=None):
         ConnectionError: If the archive cannot be downloaded.
 
     Example:
-        >>> from keras_attention.datasets import spanish_english
-        >>> train, validation, test = spanish_english.load_data()
-        >>> len(validation), len(test)
-        (1000, 1000)
+        ```python
+        train, validation, test = (
+            keras_attention.datasets.spanish_english.load_data()
+        )
+        print(train[0])  # ('¿Tendrá razón Ana?', 'Will Ana be right?')
+        print(len(validation), len(test))  # 1000 1000
+        ```
     """
     check_choice("load_data", "corpus", corpus, _CORPORA)
     if corpus == "phrases":
@@ -106,7 +113,9 @@ def load_data(corpus="phrases", path=None):
     return parts
 
 
-def split_pairs(pairs, num_validation, num_test):
+def split_pairs(
+    pairs: Pairs, num_validation: int, num_test: int
+) -> tuple[Pairs, Pairs, Pairs]:
     """Splits pairs so that no sentence is in two parts.
 
     Pairs that share a sentence on either side stay together, and so do pairs
@@ -124,6 +133,16 @@ def split_pairs(pairs, num_validation, num_test):
     Returns:
         `(train, validation, test)`, lists of pairs. The last two are larger
         than asked for by less than one group of linked pairs.
+
+    Example:
+        ```python
+        pairs = [("Hola.", "Hi."), ("¡Hola!", "Hello."), ("Sí.", "Yes.")]
+        train, validation, test = (
+            keras_attention.datasets.spanish_english.split_pairs(pairs, 0, 1)
+        )
+        print(train)  # [('Sí.', 'Yes.')]
+        print(test)  # [('Hola.', 'Hi.'), ('¡Hola!', 'Hello.')]
+        ```
     """
     words = {}
     for pair in pairs:

@@ -1,15 +1,20 @@
 """The decoder: embedding, recurrent attention, and an output layer."""
 
 import copy
+from collections.abc import Sequence
+from typing import Self
 
 import keras
 from keras import ops
 from keras import tree
 
+from keras_attention.attention import PreparedMemory
+from keras_attention.decoding.decode import DecodingResult
 from keras_attention.decoding.decode import decode
 from keras_attention.decoding.greedy_search import GreedySearch
 from keras_attention.decoding.sample_inputs import check_sampling_probability
 from keras_attention.decoding.sample_inputs import sample_inputs
+from keras_attention.decoding.strategy import DecodingStrategy
 from keras_attention.decoding.strategy import check_strategy
 from keras_attention.masking import attached_mask
 from keras_attention.recurrent import AttentionRNN
@@ -115,7 +120,14 @@ class AttentionDecoder(keras.layers.Layer):
         ```
     """
 
-    def __init__(self, embedding, rnn, output_layer, seed=None, **kwargs):
+    def __init__(
+        self,
+        embedding: keras.Layer,
+        rnn: AttentionRNN,
+        output_layer: keras.Layer,
+        seed: int | None = None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         if not isinstance(rnn, AttentionRNN) or not rnn.return_sequences:
             raise ValueError(
@@ -159,7 +171,7 @@ class AttentionDecoder(keras.layers.Layer):
         mask=None,
         memory_mask=None,
         sampling_probability=None,
-        training=False,
+        training: bool = False,
     ):
         if mask is None:
             mask = self.embedding.compute_mask(tokens, None)
@@ -197,16 +209,16 @@ class AttentionDecoder(keras.layers.Layer):
         memory_mask=None,
         initial_state=None,
         *,
-        start_token,
-        end_token,
+        start_token: int,
+        end_token: int,
         max_length,
-        strategy=None,
-        padding_token=0,
-        min_length=0,
-        forbidden_tokens=(),
-        no_repeat_ngram_size=None,
-        return_attention_scores=True,
-    ):
+        strategy: DecodingStrategy | None = None,
+        padding_token: int = 0,
+        min_length: int = 0,
+        forbidden_tokens: Sequence[int] = (),
+        no_repeat_ngram_size: int | None = None,
+        return_attention_scores: bool = True,
+    ) -> DecodingResult:
         """Decodes a sequence for every memory.
 
         The same weights and the same step as in training; the loop runs in
@@ -271,7 +283,7 @@ class AttentionDecoder(keras.layers.Layer):
             return_attention_scores=return_attention_scores,
         )
 
-    def take_step(self, tokens, states, memory):
+    def take_step(self, tokens, states, memory: list[PreparedMemory]):
         """Predicts the next tokens, for a loop of your own.
 
         Without dropout, as all decoding.
@@ -305,8 +317,8 @@ class AttentionDecoder(keras.layers.Layer):
         memory_mask=None,
         initial_state=None,
         *,
-        start_token,
-        end_token,
+        start_token: int,
+        end_token: int,
     ):
         r"""Tells how probable given sequences are.
 
@@ -391,7 +403,7 @@ class AttentionDecoder(keras.layers.Layer):
             mask = self.embedding.compute_mask(tokens, None)
         return self.rnn.compute_mask(None, mask)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         config = super().get_config()
         for name in ("embedding", "rnn", "output_layer"):
             layer = getattr(self, name)
@@ -400,7 +412,7 @@ class AttentionDecoder(keras.layers.Layer):
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict) -> Self:
         config = copy.deepcopy(config)  # see AttentionRNNCell
         for name in ("embedding", "rnn", "output_layer"):
             config[name] = keras.saving.deserialize_keras_object(config[name])

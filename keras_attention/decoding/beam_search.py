@@ -45,8 +45,8 @@ class BeamSearch(DecodingStrategy):
 
     Example:
         ```python
-        def step(tokens, state):  # 2 and 3 are likely, 4 ends
-            logits = keras.ops.log([[0.1, 0.1, 0.4, 0.3, 0.1]])
+        def step(tokens, state):  # 2 is likely; 4, the end, less so
+            logits = keras.ops.log([[0.1, 0.1, 0.4, 0.1, 0.3]])
             logits = keras.ops.repeat(logits, tokens.shape[0], axis=0)
             return logits, state, None
 
@@ -57,18 +57,18 @@ class BeamSearch(DecodingStrategy):
             start_token=1,
             end_token=4,
             max_length=2,
-            strategy=keras_attention.BeamSearch(num_beams=3, num_return=2),
+            strategy=keras_attention.BeamSearch(num_beams=2, num_return=2),
         )
-        print(result.tokens[0])  # [[2 2] [2 3]]
+        print(*result.tokens[0])  # [4 0] [2 2]
         ```
     """
 
     def __init__(
         self,
-        num_beams=5,
-        length_penalty=0.0,
-        coverage_penalty=0.0,
-        num_return=1,
+        num_beams: int = 5,
+        length_penalty: float = 0.0,
+        coverage_penalty: float = 0.0,
+        num_return: int = 1,
     ):
         check_positive("BeamSearch", "num_beams", num_beams)
         check_positive("BeamSearch", "num_return", num_return)
@@ -93,7 +93,7 @@ class BeamSearch(DecodingStrategy):
         self.num_return = num_return
 
     @property
-    def needs_coverage(self):
+    def needs_coverage(self) -> bool:
         return self.coverage_penalty > 0
 
     def initial_scores(self, batch_size):

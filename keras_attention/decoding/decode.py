@@ -1,5 +1,7 @@
 """The decoding loop, for any model that can take one step."""
 
+from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
 
@@ -8,6 +10,7 @@ from keras import tree
 
 from keras_attention.decoding.constraints import Constraints
 from keras_attention.decoding.next_tokens import NextTokens
+from keras_attention.decoding.strategy import DecodingStrategy
 from keras_attention.decoding.strategy import Hypotheses
 from keras_attention.decoding.strategy import check_strategy
 
@@ -27,6 +30,24 @@ class DecodingResult(NamedTuple):
         attention_scores: Float, `(batch, num_return, max_length,
             memory_length)`; probability, 0 after the end; or None where the
             step gave none or none were asked for.
+
+    Example:
+        ```python
+        def step(tokens, state):  # after token n comes token n + 1
+            return keras.ops.one_hot(tokens + 1, 5) * 9.0, state, None
+
+        result = keras_attention.decode(
+            step,
+            [],
+            batch_size=1,
+            start_token=1,
+            end_token=4,
+            max_length=6,
+            strategy=keras_attention.GreedySearch(),
+        )
+        print(result.tokens.shape, result.lengths)  # (1, 1, 6) [[3]]
+        print(result.attention_scores)  # None
+        ```
     """
 
     tokens: Any
@@ -50,21 +71,21 @@ class _Carried(NamedTuple):
 
 
 def decode(
-    step,
+    step: Callable,
     state,
     *,
     batch_size,
-    start_token,
-    end_token,
+    start_token: int,
+    end_token: int,
     max_length,
-    strategy,
-    padding_token=0,
+    strategy: DecodingStrategy,
+    padding_token: int = 0,
     memory_mask=None,
-    min_length=0,
-    forbidden_tokens=(),
-    no_repeat_ngram_size=None,
-    return_attention_scores=True,
-):
+    min_length: int = 0,
+    forbidden_tokens: Sequence[int] = (),
+    no_repeat_ngram_size: int | None = None,
+    return_attention_scores: bool = True,
+) -> DecodingResult:
     """Decodes with a step function of your own.
 
     The loop runs in the graph and stops as soon as every row is finished.

@@ -15,7 +15,20 @@ class GreedySearch(DecodingStrategy):
 
     Example:
         ```python
-        print(keras_attention.GreedySearch().num_beams)  # 1
+        def step(tokens, state):  # 2 is likely
+            logits = keras.ops.log([[0.1, 0.1, 0.4, 0.3, 0.1]])
+            return logits, state, None
+
+        result = keras_attention.decode(
+            step,
+            [],
+            batch_size=1,
+            start_token=1,
+            end_token=4,
+            max_length=3,
+            strategy=keras_attention.GreedySearch(),
+        )
+        print(result.tokens[0, 0])  # [2 2 2]
         ```
     """
 

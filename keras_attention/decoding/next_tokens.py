@@ -20,9 +20,20 @@ class NextTokens:
         padding_token: Id that follows the end.
         forbidden: Boolean, `(rows, vocabulary_size)` or `(1,
             vocabulary_size)`, True where a token is not allowed; or None.
+
+    Example:
+        ```python
+        next_tokens = keras_attention.NextTokens(
+            keras.ops.log([[0.2, 0.5, 0.3]]),
+            finished=keras.ops.array([False]),
+            padding_token=0,
+        )
+        log_probabilities, tokens = next_tokens.most_probable(2)
+        print(tokens)  # [[1 2]]
+        ```
     """
 
-    def __init__(self, logits, finished, padding_token, forbidden=None):
+    def __init__(self, logits, finished, padding_token: int, forbidden=None):
         self._logits = ops.cast(logits, "float32")
         self._allowed = self._logits
         if forbidden is not None:
@@ -41,7 +52,7 @@ class NextTokens:
         frozen = ops.where(is_padding, 0.0, MASKED_SCORE)
         return ops.where(self._finished, frozen, self._normalize(self._allowed))
 
-    def most_probable(self, count):
+    def most_probable(self, count: int | None):
         """Returns the most probable tokens, the fewer the faster.
 
         Args:

@@ -1,6 +1,7 @@
 """Schedules: how often a decoder in training is fed what it drew itself."""
 
 import math
+from typing import Self
 
 import keras
 from keras import ops
@@ -29,14 +30,14 @@ class SamplingSchedule:
             f"`{type(self).__name__}` must define `sampling_probability(step)`."
         )
 
-    def get_config(self):
+    def get_config(self) -> dict:
         """Returns the arguments of the constructor."""
         raise NotImplementedError(
             f"`{type(self).__name__}` must define `get_config()`."
         )
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict) -> Self:
         """Makes the schedule that `get_config` described."""
         return cls(**config)
 
@@ -57,7 +58,7 @@ class ConstantSampling(SamplingSchedule):
         ```
     """
 
-    def __init__(self, probability):
+    def __init__(self, probability: float):
         check_probability("ConstantSampling", "probability", probability)
         self.probability = probability
 
@@ -91,7 +92,7 @@ class LinearSampling(SamplingSchedule):
         ```
     """
 
-    def __init__(self, slope, start=0.0, greatest=1.0):
+    def __init__(self, slope: float, start: float = 0.0, greatest: float = 1.0):
         check_positive_number("LinearSampling", "slope", slope)
         check_probability("LinearSampling", "start", start)
         check_probability("LinearSampling", "greatest", greatest)
@@ -136,7 +137,7 @@ class ExponentialSampling(SamplingSchedule):
         ```
     """
 
-    def __init__(self, decay):
+    def __init__(self, decay: float):
         check_probability("ExponentialSampling", "decay", decay)
         if decay in (0, 1):
             raise ValueError(
@@ -176,7 +177,7 @@ class InverseSigmoidSampling(SamplingSchedule):
         ```
     """
 
-    def __init__(self, time_constant):
+    def __init__(self, time_constant: float):
         check_positive_number(
             "InverseSigmoidSampling", "time_constant", time_constant
         )

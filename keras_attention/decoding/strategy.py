@@ -2,9 +2,11 @@
 
 from typing import Any
 from typing import NamedTuple
+from typing import Self
 
 from keras import ops
 
+from keras_attention.decoding.next_tokens import NextTokens
 from keras_attention.masking import MASKED_SCORE
 
 
@@ -18,6 +20,15 @@ class Hypotheses(NamedTuple):
         coverage: Float32, `(rows, memory_length)`, the sum of all attention
             scores, those for the next token included; 1 where the memory is
             padding. None unless the strategy has `needs_coverage`.
+
+    Example:
+        ```python
+        hypotheses = keras_attention.Hypotheses(
+            scores=keras.ops.array([-12.0]), lengths=keras.ops.array([7])
+        )
+        strategy = keras_attention.BeamSearch(length_penalty=1.0)
+        print(strategy.final_scores(hypotheses))  # [-6.]
+        ```
     """
 
     scores: Any
@@ -35,6 +46,28 @@ class DecodingStrategy:
     A strategy keeps `num_beams` hypotheses for every example; those of one
     example lie next to each other on the first axis, which is called `rows`
     (`batch * num_beams`).
+
+    Example:
+        ```python
+        class Greedy(keras_attention.DecodingStrategy):
+            def select(self, next_tokens, hypotheses, noise):
+                best, tokens = next_tokens.most_probable(1)
+                return tokens[:, 0], hypotheses.scores + best[:, 0], None
+
+        def step(tokens, state):  # after token n comes token n + 1
+            return keras.ops.one_hot(tokens + 1, 5) * 9.0, state, None
+
+        result = keras_attention.decode(
+            step,
+            [],
+            batch_size=1,
+            start_token=1,
+            end_token=4,
+            max_length=6,
+            strategy=Greedy(),
+        )
+        print(result.tokens[0, 0])  # [2 3 4 0 0 0]
+        ```
     """
 
     num_beams = 1
@@ -58,7 +91,7 @@ class DecodingStrategy:
         """
         return None
 
-    def select(self, next_tokens, hypotheses, noise):
+    def select(self, next_tokens: NextTokens, hypotheses: Hypotheses, noise):
         """Chooses tokens.
 
         Args:
@@ -86,7 +119,7 @@ class DecodingStrategy:
         # No sum of log-probabilities of real tokens comes near.
         return scores < 0.5 * MASKED_SCORE
 
-    def final_scores(self, hypotheses):
+    def final_scores(self, hypotheses: Hypotheses):
         """Returns the scores to report, float32, `(rows,)`.
 
         Args:
@@ -94,12 +127,12 @@ class DecodingStrategy:
         """
         return hypotheses.scores
 
-    def get_config(self):
+    def get_config(self) -> dict:
         """Returns the arguments of the constructor."""
         return {}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict) -> Self:
         """Makes the strategy that `get_config` described."""
         return cls(**config)
 

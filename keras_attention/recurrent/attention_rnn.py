@@ -1,6 +1,7 @@
 """The layer that runs an attention cell over a sequence."""
 
 import copy
+from typing import Self
 
 import keras
 from keras import ops
@@ -82,12 +83,12 @@ class AttentionRNN(keras.layers.Layer):
 
     def __init__(
         self,
-        cell,
-        return_sequences=False,
-        return_state=False,
-        return_attention_scores=False,
-        go_backwards=False,
-        unroll=False,
+        cell: AttentionRNNCell,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        return_attention_scores: bool = False,
+        go_backwards: bool = False,
+        unroll: bool = False,
         **kwargs,
     ):
         if kwargs.pop("stateful", False):
@@ -130,7 +131,7 @@ class AttentionRNN(keras.layers.Layer):
         initial_state=None,
         mask=None,
         memory_mask=None,
-        training=False,
+        training: bool = False,
     ):
         if mask is None:
             mask = attached_mask(sequences)
@@ -295,7 +296,7 @@ class AttentionRNN(keras.layers.Layer):
         others += self.return_attention_scores * len(self.cell.attentions)
         return [output_mask] + [None] * others
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "cell": keras.saving.serialize_keras_object(self.cell),
@@ -307,7 +308,7 @@ class AttentionRNN(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict) -> Self:
         # StackedRNNCells of Keras takes its cells out of the config it gets.
         config = copy.deepcopy(config)
         config["cell"] = keras.saving.deserialize_keras_object(config["cell"])

@@ -1,5 +1,7 @@
 """From the last states of an encoder to the first of a decoder."""
 
+from collections.abc import Callable
+
 import keras
 from keras import ops
 
@@ -41,16 +43,17 @@ class StateBridge(keras.layers.Layer):
         )
         memory, *states = encoder(keras.random.normal((2, 7, 3)))
         bridge = keras_attention.StateBridge("dense", units=5)
-        print([state.shape for state in bridge(states)])  # [(2, 5)]
+        (state,) = bridge(states)
+        print(state.shape)  # (2, 5)
         ```
     """
 
     def __init__(
         self,
-        mode="dense",
-        units=None,
-        activation="tanh",
-        bidirectional=True,
+        mode: str = "dense",
+        units: int | None = None,
+        activation: str | Callable = "tanh",
+        bidirectional: bool = True,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -118,7 +121,7 @@ class StateBridge(keras.layers.Layer):
             for layer, state in zip(self.layers, joined, strict=True)
         ]
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "mode": self.mode,

@@ -53,7 +53,13 @@ class AdditiveScore(Score):
         ```
     """
 
-    def __init__(self, units, normalize=False, coverage=False, **kwargs):
+    def __init__(
+        self,
+        units: int,
+        normalize: bool = False,
+        coverage: bool = False,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         check_positive("AdditiveScore", "units", units)
         check_choice("AdditiveScore", "coverage", coverage, (False, True))
@@ -119,7 +125,7 @@ class AdditiveScore(Score):
         direction = ops.cast(direction, query.dtype)
         return additive_scores(query + self.bias, keys, direction)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "units": self.units,

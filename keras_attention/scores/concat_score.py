@@ -44,7 +44,7 @@ class ConcatScore(Score):
         ```
     """
 
-    def __init__(self, units, **kwargs):
+    def __init__(self, units: int, **kwargs):
         super().__init__(**kwargs)
         check_positive("ConcatScore", "units", units)
         self.units = units
@@ -69,5 +69,5 @@ class ConcatScore(Score):
         query = ops.matmul(query, self.kernel[: self.query_units])
         return additive_scores(query, keys, self.direction)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {**super().get_config(), "units": self.units}

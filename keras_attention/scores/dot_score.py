@@ -46,7 +46,7 @@ class DotScore(Score):
         ```
     """
 
-    def __init__(self, scale=False, **kwargs):
+    def __init__(self, scale: bool | str = False, **kwargs):
         super().__init__(**kwargs)
         check_choice("DotScore", "scale", scale, SCALES)
         self.scale = scale
@@ -69,7 +69,7 @@ class DotScore(Score):
         # Not a product with transposed keys, which TensorFlow would copy.
         return ops.einsum("bqu,bku->bqk", query, keys)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {**super().get_config(), "scale": self.scale}
 
 

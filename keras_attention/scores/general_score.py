@@ -42,7 +42,7 @@ class GeneralScore(Score):
         ```
     """
 
-    def __init__(self, scale=False, **kwargs):
+    def __init__(self, scale: bool | str = False, **kwargs):
         super().__init__(**kwargs)
         check_choice("GeneralScore", "scale", scale, SCALES)
         self.scale = scale
@@ -67,5 +67,5 @@ class GeneralScore(Score):
         check_keys("GeneralScore", keys, self.memory_layer.units)
         return self.dot(query, keys)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {**super().get_config(), "scale": self.scale}

@@ -11,12 +11,8 @@ class Score(keras.layers.Layer):
     """Compares every query with every position of a memory.
 
     A score works in two parts, so that what depends on the memory alone is
-    computed once, however many queries follow:
-
-    ```python
-    keys = score.project(memory)   # once per sequence
-    scores = score(query, keys)    # once per query, or for all queries
-    ```
+    computed once, however many queries follow: `project(memory)` once per
+    sequence, then the call once per query, or for all queries.
 
     Subclasses define `call(query, keys)`, and `project(memory)` unless keys
     are the memory itself. `build(query_shape, keys_shape)` creates all
@@ -28,6 +24,22 @@ class Score(keras.layers.Layer):
 
     Output shape:
         `(batch, query_length, memory_length)`. Not normalised, any real.
+
+    Example:
+        ```python
+        class CosineScore(keras_attention.Score):
+            def project(self, memory):
+                return keras.ops.normalize(memory)
+
+            def call(self, query, keys):
+                query = keras.ops.normalize(query)
+                return keras.ops.einsum("bqu,bmu->bqm", query, keys)
+
+
+        score = CosineScore()
+        keys = score.project(keras.random.normal((2, 7, 6)))
+        print(score(keras.random.normal((2, 3, 6)), keys).shape)  # (2, 3, 7)
+        ```
     """
 
     def project(self, memory):

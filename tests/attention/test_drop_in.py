@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 import reference
+from examples import run_examples
 from keras import ops
 
 from keras_attention import BahdanauAttention
@@ -475,15 +476,10 @@ def test_arguments_of_the_call_are_refused_by_the_constructor(name, argument):
 PAGE = Path(__file__).parents[2] / "docs" / "coming_from_keras.md"
 
 
-def page_blocks():
-    return re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.S)
-
-
 def page_names():
     """Returns the names that all examples of the page use."""
-    names = {}
-    exec(page_blocks()[0], names)
-    return names
+    opening, _, _ = PAGE.read_text("utf-8").partition("\n## ")
+    return run_examples(opening).names
 
 
 def page_rows(heading):
@@ -501,14 +497,10 @@ def run_cell(cell, names):
 
 # PyTorch warns of `float` where weights are part of a tensor's history.
 @pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad")
-def test_examples_of_the_page_print_what_they_say(capsys):
-    names = {}
-    for block in page_blocks():
-        exec(block, names)
-    printed = capsys.readouterr().out.splitlines()
-    claimed = re.findall(r"print\(.*\)  # (.*)", PAGE.read_text("utf-8"))
-    assert printed == claimed
-    assert len(printed) > 7
+def test_examples_of_the_page_print_what_they_say():
+    outcome = run_examples(PAGE.read_text("utf-8"))
+    assert outcome.printed == outcome.promised
+    assert len(outcome.printed) > 7
 
 
 def test_constructors_of_the_page_are_equal_where_it_says_so():

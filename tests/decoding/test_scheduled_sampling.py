@@ -1,7 +1,4 @@
-import inspect
 import math
-import re
-import textwrap
 
 import keras
 import numpy as np
@@ -116,37 +113,3 @@ def test_abstract_schedule_says_what_to_define():
         SamplingSchedule()(3)
     with pytest.raises(NotImplementedError, match="must define `get_config"):
         SamplingSchedule().get_config()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "AttentionDecoder",
-        "ConstantSampling",
-        "ExponentialSampling",
-        "InverseSigmoidSampling",
-        "LinearSampling",
-    ],
-)
-def test_examples_print_what_they_say(name):
-    blocks = re.findall(
-        r"```python\n(.*?)```",
-        inspect.getdoc(getattr(keras_attention, name)),
-        re.DOTALL,
-    )
-    text = "".join(map(textwrap.dedent, blocks))
-    printed = []
-    names = {
-        "keras": keras,
-        "keras_attention": keras_attention,
-        "print": lambda *values: printed.append(values),
-    }
-    exec(text, names)
-    promised = re.findall(r"print\(.*\)  # (.*)", text)
-    assert promised
-    assert [" ".join(map(as_text, values)) for values in printed] == promised
-
-
-def as_text(value):
-    # Every backend has a name of its own for a shape.
-    return str(value if isinstance(value, (int, float)) else tuple(value))
