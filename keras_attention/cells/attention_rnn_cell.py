@@ -11,6 +11,10 @@ from keras_attention.attention import Attention
 from keras_attention.attention import PreparedMemory
 from keras_attention.attention.steps import initial_state
 from keras_attention.cells import wrapped_cell
+from keras_attention.cells.shared_memory import attend_to
+from keras_attention.cells.shared_memory import copy_memory
+from keras_attention.cells.shared_memory import known_rows
+from keras_attention.cells.shared_memory import share_memory
 from keras_attention.checkpoints import name_each
 from keras_attention.validation import check_rank
 from keras_attention.validation import check_same_size
@@ -189,6 +193,34 @@ class AttentionRNNCell(keras.layers.Layer):
             )
         ]
 
+    def share_memory(self, memory, num_rows: int) -> list:
+        """Lets several rows look at each example of a memory.
+
+        Args:
+            memory: As `prepare_memory` returns.
+            num_rows: How many rows, next to each other, each example has in
+                the inputs and states of the steps to come.
+
+        Returns:
+            What `call` then takes as its memory.
+        """
+        if num_rows == 1:
+            return memory
+        share = copy_memory if self._is_extended else share_memory
+        return [
+            share(attention, part, num_rows)
+            for attention, part in zip(self.attentions, memory, strict=True)
+        ]
+
+    @property
+    def _is_extended(self):
+        """Whether a subclass may do more with its inputs and its memory."""
+        methods = type(self).call, type(self).attend
+        return any(
+            method.__module__.partition(".")[0] != "keras_attention"
+            for method in methods
+        )
+
     def _per_attention(self, value):
         """Repeats what is common to all attentions, once for each."""
         count = len(self.attentions)
@@ -257,12 +289,12 @@ class AttentionRNNCell(keras.layers.Layer):
                 type(self).__name__,
                 "batch",
                 inputs=query.shape[0],
-                memory=part.values.shape[0],
+                memory=known_rows(part),
             )
             count = attention.num_states
             state, states = states[:count], states[count:]
-            context, scores, state = attention.step(
-                query, part, state, training
+            context, scores, state = attend_to(
+                attention, query, part, state, training
             )
             contexts.append(context)
             next_states += state

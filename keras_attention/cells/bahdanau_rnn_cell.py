@@ -99,8 +99,8 @@ class BahdanauRNNCell(AttentionRNNCell):
             )
 
     def project_inputs(self, sequences, training=False):
-        if type(self).call is not BahdanauRNNCell.call:
-            return None  # a subclass may do more with its inputs
+        if self._is_extended:
+            return None
         return project_inputs(self.cell, sequences, training)
 
     def call(self, inputs, states, memory, training=False):

@@ -129,8 +129,8 @@ class LuongRNNCell(AttentionRNNCell):
         )
 
     def project_inputs(self, sequences, training=False):
-        if type(self).call is not LuongRNNCell.call:
-            return None  # a subclass may do more with its inputs
+        if self._is_extended:
+            return None
         return project_inputs(self.cell, sequences, training)
 
     def call(self, inputs, states, memory, training=False):

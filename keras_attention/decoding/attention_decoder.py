@@ -9,6 +9,7 @@ from keras import ops
 from keras import tree
 
 from keras_attention.attention import PreparedMemory
+from keras_attention.cells.shared_memory import repeat_rows
 from keras_attention.decoding.decode import DecodingResult
 from keras_attention.decoding.decode import decode
 from keras_attention.decoding.greedy_search import GreedySearch
@@ -21,6 +22,7 @@ from keras_attention.recurrent import AttentionRNN
 from keras_attention.recurrent.initial_state import complete_state
 from keras_attention.validation import check_mask
 from keras_attention.validation import check_rank
+from keras_attention.validation import check_rate
 
 
 @keras.saving.register_keras_serializable(package="keras_attention")
@@ -40,7 +42,9 @@ class AttentionDecoder(keras.layers.Layer):
         output_layer: Layer from outputs of `rnn` to logits over the
             vocabulary, for example `keras.layers.Dense(vocabulary_size)`.
         seed: Integer, or None for another one every time: what the sampling
-            of tokens in training starts from.
+            of tokens and the dropout in training start from.
+        dropout: Share of the outputs of `rnn` to drop in training, before
+            `output_layer`; from 0 up to, not including, 1.
 
     Call arguments:
         tokens: Integer, `(batch, length)`: the target shifted by one, with
@@ -126,9 +130,11 @@ class AttentionDecoder(keras.layers.Layer):
         rnn: AttentionRNN,
         output_layer: keras.Layer,
         seed: int | None = None,
+        dropout: float = 0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        check_rate("AttentionDecoder", "dropout", dropout)
         if not isinstance(rnn, AttentionRNN) or not rnn.return_sequences:
             raise ValueError(
                 f"`AttentionDecoder` received rnn={rnn!r}. Expected an "
@@ -145,6 +151,7 @@ class AttentionDecoder(keras.layers.Layer):
         self.rnn = rnn
         self.output_layer = output_layer
         self.seed = seed
+        self.dropout = dropout
         self.seed_generator = keras.random.SeedGenerator(seed)
         self.supports_masking = True
 
@@ -200,7 +207,12 @@ class AttentionDecoder(keras.layers.Layer):
         output, *others = results if isinstance(results, tuple) else [results]
         # A copy leaves the mask behind: this layer puts it on the logits, and
         # Keras warns where a layer without support for masks is given one.
-        logits = self.output_layer(ops.copy(output), training=training)
+        output = ops.copy(output)
+        if training and self.dropout:
+            output = keras.random.dropout(
+                output, self.dropout, seed=self.seed_generator
+            )
+        logits = self.output_layer(output, training=training)
         return (logits, *others) if others else logits
 
     def generate(
@@ -258,10 +270,9 @@ class AttentionDecoder(keras.layers.Layer):
         first_mask = prepared[0].mask
         batch_size = ops.shape(prepared[0].values)[0]
         states = complete_state(cell, initial_state, batch_size, prepared)
-        prepared, states = tree.map_structure(
-            lambda tensor: _tile(tensor, strategy.num_beams),
-            (prepared, states),
-        )
+        if strategy.num_beams > 1:
+            states = repeat_rows(states, strategy.num_beams)
+        prepared = cell.share_memory(prepared, strategy.num_beams)
 
         def step(tokens, states):
             logits, states, scores = self.take_step(tokens, states, prepared)
@@ -375,9 +386,8 @@ class AttentionDecoder(keras.layers.Layer):
             num_sequences = ops.shape(tokens)[1]
             if memory_mask is None:
                 memory_mask = tree.map_structure(attached_mask, memory)
-            memory, memory_mask, initial_state = tree.map_structure(
-                lambda tensor: _tile(tensor, num_sequences),
-                (memory, memory_mask, initial_state),
+            memory, memory_mask, initial_state = repeat_rows(
+                (memory, memory_mask, initial_state), num_sequences
             )
         shape = ops.shape(tokens)[:-1]
         tokens = ops.reshape(tokens, (-1, ops.shape(tokens)[-1]))
@@ -409,6 +419,7 @@ class AttentionDecoder(keras.layers.Layer):
             layer = getattr(self, name)
             config[name] = keras.saving.serialize_keras_object(layer)
         config["seed"] = self.seed
+        config["dropout"] = self.dropout
         return config
 
     @classmethod
@@ -429,10 +440,3 @@ def _check_takes_tokens(embedding):
             f"as {dtype}, which cannot tell large integers apart. Expected "
             'integers: begin it with keras.Input([None], dtype="int32").'
         )
-
-
-def _tile(tensor, count):
-    """Repeats every row, next to each other; for its beams, for example."""
-    if tensor is None or (isinstance(count, int) and count == 1):
-        return tensor
-    return ops.repeat(tensor, count, axis=0)

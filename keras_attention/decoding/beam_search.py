@@ -125,6 +125,20 @@ class BeamSearch(DecodingStrategy):
             ops.reshape(parents, (-1,)),
         )
 
+    def is_settled(self, hypotheses, finished, max_length):
+        # What goes on gets no better than with its sum of now over the
+        # greatest length: log-probabilities and coverage penalty are never
+        # above 0. So it may be known early that it comes to nothing.
+        done = super().is_settled(hypotheses, finished, max_length)
+        reachable = hypotheses.scores / self._length_penalty(max_length)
+        reachable = ops.where(done, -float("inf"), reachable)
+        to_come = ops.max(self._by_example(reachable), axis=-1)
+        returned = slice(self.num_return)  # the best come first
+        worst = self._by_example(self.final_scores(hypotheses))[:, returned]
+        settled = ops.all(self._by_example(done)[:, returned], axis=-1)
+        settled = settled & (ops.min(worst, axis=-1) >= to_come)
+        return ops.repeat(settled, self.num_beams)
+
     def final_scores(self, hypotheses):
         scores = self._penalize(hypotheses.scores[:, None], hypotheses)
         return scores[:, 0]
@@ -132,14 +146,20 @@ class BeamSearch(DecodingStrategy):
     def _penalize(self, scores, hypotheses):
         """Gives what hypotheses are ordered by, for scores `(rows, any)`."""
         if self.length_penalty:
-            lengths = ops.cast(hypotheses.lengths, scores.dtype)
-            penalty = ((5.0 + lengths) / 6.0) ** self.length_penalty
+            penalty = self._length_penalty(hypotheses.lengths)
             scores = scores / penalty[:, None]
         if self.coverage_penalty:
             coverage = ops.clip(hypotheses.coverage, LEAST_COVERAGE, 1.0)
             penalty = ops.sum(ops.log(coverage), axis=-1, keepdims=True)
             scores = scores + self.coverage_penalty * penalty
         return scores
+
+    def _length_penalty(self, lengths):
+        lengths = ops.cast(lengths, "float32")
+        return ((5.0 + lengths) / 6.0) ** self.length_penalty
+
+    def _by_example(self, tensor):  # rows -> batch beams
+        return ops.reshape(tensor, (-1, self.num_beams))
 
     def get_config(self):
         return {

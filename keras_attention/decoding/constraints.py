@@ -49,7 +49,7 @@ class Constraints(NamedTuple):
 
         Args:
             index: Integer or scalar tensor, the tokens there are so far.
-            history: int32, `(max_length, rows)`, these tokens.
+            history: int32, `(rows, max_length)`, these tokens.
             vocabulary_size: Integer.
 
         Returns:
@@ -85,6 +85,7 @@ def _would_repeat(index, history, size, vocabulary_size):
     Such a run began at a place whose `size - 1` tokens are the last ones of
     now; the token that came after them there is the one to forbid.
     """
+    history = ops.swapaxes(history, 0, 1)
     num_steps, rows = ops.shape(history)
     index = ops.cast(index, "int32")
     steps = ops.arange(num_steps, dtype="int32")[:, None]

@@ -57,7 +57,7 @@ class DecodingResult(NamedTuple):
 
 
 class _Carried(NamedTuple):
-    """All that the loop carries; rows first, but for what has steps."""
+    """All that the loop carries; rows first, but for attention scores."""
 
     tokens: Any  # rows
     scores: Any  # rows
@@ -65,9 +65,9 @@ class _Carried(NamedTuple):
     lengths: Any  # rows
     coverage: Any  # a list of one: rows memory; or of none
     state: Any  # any structure of rows ...
-    history: Any  # max_length rows; all tokens
-    attention: Any  # a list of one: max_length rows memory; or of none
-    origins: Any  # likewise: max_length rows; the row of those scores
+    history: Any  # rows max_length; all tokens
+    origins: Any  # a list of one: rows max_length; where their scores are
+    attention: Any  # likewise: max_length rows memory; or lists of none
 
 
 def decode(
@@ -150,7 +150,7 @@ def decode(
 
     def turn(index, carried):
         tokens, scores, finished, lengths, coverage, state, *past = carried
-        history, attention, origins = past
+        history, origins, attention = past
         logits, state, attention_scores = step(tokens, state)
         vocabulary_size = logits.shape[-1]
         _check_padding(padding_token, vocabulary_size)
@@ -174,22 +174,20 @@ def decode(
         )
         keep = return_attention_scores and attention_scores is not None
         if keep and not attention:
-            attention = [_start_history(max_length, attention_scores)]
-            origins = [_start_history(max_length, tokens)]
+            shape = (max_length, *ops.shape(attention_scores))
+            attention = [ops.zeros(shape, dtype=attention_scores.dtype)]
+            origins = [ops.zeros((rows, max_length), dtype="int32")]
         if parents is not None:
-            finished, lengths, coverage, state = tree.map_structure(
-                lambda tensor: ops.take(tensor, parents, axis=0),
-                (finished, lengths, coverage, state),
+            follow = finished, lengths, coverage, state, history, origins
+            follow = tree.map_structure(
+                lambda tensor: ops.take(tensor, parents, axis=0), follow
             )
-            history, origins = tree.map_structure(
-                lambda past: ops.take(past, parents, axis=1),
-                (history, origins),
-            )
+            finished, lengths, coverage, state, history, origins = follow
         if keep:
-            attention = [_write(attention[0], index, attention_scores)]
+            attention = [_write_step(attention[0], index, attention_scores)]
             if parents is None:
                 parents = ops.arange(rows, dtype="int32")
-            origins = [_write(origins[0], index, parents)]
+            origins = [_write_column(origins[0], index, parents)]
         return _Carried(
             tokens,
             scores,
@@ -197,9 +195,9 @@ def decode(
             lengths,
             coverage,
             state,
-            _write(history, index, tokens),
-            attention,
+            _write_column(history, index, tokens),
             origins,
+            attention,
         )
 
     start = ops.full((rows,), start_token, dtype="int32")
@@ -213,9 +211,9 @@ def decode(
             lengths=ops.zeros((rows,), dtype="int32"),
             coverage=[],
             state=state,
-            history=_start_history(max_length, start),
-            attention=[],
+            history=ops.zeros((rows, max_length), dtype="int32"),
             origins=[],
+            attention=[],
         ),
     )
 
@@ -224,8 +222,10 @@ def decode(
 
     def is_unfinished(index, *flat):
         carried = unpack(flat)
-        done = carried.finished | strategy.is_vacant(carried.scores)
-        return (index < max_length) & ~ops.all(done)
+        settled = strategy.is_settled(
+            _hypotheses(carried), carried.finished, max_length
+        )
+        return (index < max_length) & ~ops.all(settled)
 
     def loop_body(index, *flat):
         return index + 1, *tree.flatten(turn(index, unpack(flat)))
@@ -236,6 +236,10 @@ def decode(
         (ops.ones((), dtype="int32"), *tree.flatten(first)),
     )
     return _collect(unpack(flat), batch_size, strategy, padding_token)
+
+
+def _hypotheses(carried):
+    return Hypotheses(carried.scores, carried.lengths, *carried.coverage)
 
 
 def _start_coverage(strategy, attention_scores, memory_mask):
@@ -287,14 +291,17 @@ def _check_padding(padding_token, vocabulary_size):
         )
 
 
-def _start_history(max_length, part):
-    return ops.zeros((max_length, *ops.shape(part)), dtype=part.dtype)
-
-
-def _write(past, index, part):
-    """Puts one step into a history; time first makes that a single slice."""
+def _write_step(past, index, part):
+    """Puts one step into what has steps first: a single slice."""
     index = ops.reshape(ops.cast(index, "int32"), (1, 1))
     return ops.scatter_update(past, index, ops.expand_dims(part, 0))
+
+
+def _write_column(past, index, part):
+    """Puts one step into what has rows first, which is fast to reorder."""
+    columns = ops.arange(ops.shape(past)[1], dtype="int32")
+    is_now = ops.equal(columns, ops.cast(index, "int32"))
+    return ops.where(is_now, ops.expand_dims(part, 1), past)
 
 
 def _collect(carried, batch_size, strategy, padding_token):
@@ -306,19 +313,18 @@ def _collect(carried, batch_size, strategy, padding_token):
         return ops.reshape(tensor, shape)[:, : strategy.num_return]
 
     is_vacant = strategy.is_vacant(carried.scores)
-    scores = strategy.final_scores(
-        Hypotheses(carried.scores, carried.lengths, *carried.coverage)
-    )
+    scores = strategy.final_scores(_hypotheses(carried))
     scores = best(ops.where(is_vacant, -float("inf"), scores))
     lengths = best(ops.where(is_vacant, 0, carried.lengths))
-    tokens = best(ops.swapaxes(carried.history, 0, 1))
+    tokens = best(carried.history)
     positions = ops.arange(ops.shape(tokens)[-1], dtype="int32")
     # Where the loop stopped early, no turn wrote the padding.
     is_token = positions < ops.expand_dims(lengths, -1)
     attention_scores = None
     if carried.attention:
-        origins = best(ops.swapaxes(carried.origins[0], 0, 1))
-        attention_scores = _follow(carried.attention[0], origins, is_token)
+        attention_scores = _follow(
+            carried.attention[0], best(carried.origins[0]), is_token
+        )
     return DecodingResult(
         ops.where(is_token, tokens, padding_token),
         lengths,

@@ -37,7 +37,9 @@ class NextTokens:
         self._logits = ops.cast(logits, "float32")
         self._allowed = self._logits
         if forbidden is not None:
-            self._allowed = ops.where(forbidden, MASKED_SCORE, self._logits)
+            # No logit shows beside it, and a sum is faster than a choice.
+            penalty = MASKED_SCORE * ops.cast(forbidden, "float32")
+            self._allowed = self._logits + penalty
         self._finished = ops.expand_dims(finished, -1)
         self._padding_token = padding_token
 

@@ -119,6 +119,22 @@ class DecodingStrategy:
         # No sum of log-probabilities of real tokens comes near.
         return scores < 0.5 * MASKED_SCORE
 
+    def is_settled(self, hypotheses: Hypotheses, finished, max_length):
+        """True where nothing that is returned can change any more.
+
+        When all rows are settled the decoding stops. Here: where a sequence
+        has ended, or there is none.
+
+        Args:
+            hypotheses: `Hypotheses` as they are after a step.
+            finished: Boolean, `(rows,)`, True where a sequence has ended.
+            max_length: Most tokens of a sequence; integer or scalar tensor.
+
+        Returns:
+            Boolean, `(rows,)`.
+        """
+        return finished | self.is_vacant(hypotheses.scores)
+
     def final_scores(self, hypotheses: Hypotheses):
         """Returns the scores to report, float32, `(rows,)`.
 

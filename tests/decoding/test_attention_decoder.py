@@ -111,6 +111,33 @@ def test_logits_are_the_parts_one_after_the_other(cell, rng):
     np.testing.assert_array_equal(logits._keras_mask, MASK)
 
 
+def test_dropout_drops_outputs_in_training_alone(rng):
+    parts = make_decoder()
+    decoder = keras_attention.AttentionDecoder(
+        parts.embedding, parts.rnn, parts.output_layer, dropout=0.25
+    )
+    memory = draw_memory(rng)
+    tokens = rng.integers(1, VOCABULARY_SIZE, (BATCH, LENGTH))
+    decoder(tokens, memory)
+    randomize(decoder, rng)
+    width = decoder.rnn.cell.output_size
+    # The logits are the outputs themselves, as many as there are.
+    kernel = np.eye(width, VOCABULARY_SIZE)
+    decoder.output_layer.kernel.assign(kernel)
+    decoder.output_layer.bias.assign(np.zeros(VOCABULARY_SIZE))
+    plain = np.array(decoder(tokens, memory))[..., :width]
+    dropped, again = (
+        np.array(decoder(tokens, memory, training=True))[..., :width]
+        for _ in range(2)
+    )
+    is_kept = dropped != 0.0
+    assert 0.6 < np.mean(is_kept) < 0.9
+    np.testing.assert_allclose(
+        dropped, np.where(is_kept, plain / 0.75, 0.0), atol=1e-6
+    )
+    assert np.any(dropped != again)
+
+
 def test_mask_of_the_tokens_may_be_given(rng):
     """Padding is not always 0. Reported as fastnlp/fastNLP#142."""
     decoder = lively_decoder(rng)

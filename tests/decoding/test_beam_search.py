@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from backends import MODES
 from backends import TWO_MODES
+from backends import call_back
 from backends import in_mode
 from keras import ops
 from layer_catalogue import BATCH
@@ -394,3 +395,69 @@ def test_coverage_of_nothing_raises():
             max_length=3,
             strategy=BeamSearch(1, coverage_penalty=0.1),
         )
+
+
+class NeverSettled(BeamSearch):
+    """Goes on until no hypothesis can be continued."""
+
+    def is_settled(self, hypotheses, finished, max_length):
+        return finished | self.is_vacant(hypotheses.scores)
+
+
+@pytest.mark.parametrize(
+    "penalties", [*PENALTIES.values(), {"length_penalty": 3.0}]
+)
+@pytest.mark.parametrize("num_return", [1, 3])
+def test_stopping_early_changes_nothing(num_return, penalties, rng):
+    """Neither where a longer one overtakes, thanks to its length penalty.
+
+    Reported as OpenNMT/OpenNMT-py#1320.
+    """
+    automaton = Automaton(rng, batch=31, scale=1.5)
+    automaton.logits[..., END] += 1.0  # there is something to overtake
+    arguments = {"num_return": num_return, **penalties}
+    early, late = (
+        automaton.decode(strategy(5, **arguments), max_length=13)
+        for strategy in (BeamSearch, NeverSettled)
+    )
+    for one, other in zip(early, late, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("length_penalty", "max_length", "steps"),
+    # One hypothesis ends at once, with log 0.9 = -0.105 over (6 / 6)^w. The
+    # other has log 0.1 + (n - 1) log 0.6 after n steps: -2.30, -2.81, -3.32,
+    # -3.84. Over the greatest length, that is
+    [
+        (0.0, 200, 1),  # -2.30 over 1
+        (1.0, 6, 1),  # -2.30 over 11 / 6
+        (1.0, 100, 1),  # -2.30 over 105 / 6, -0.132
+        (1.0, 200, 4),  # over 205 / 6: -0.067, -0.082, -0.097, -0.112
+    ],
+)
+def test_search_stops_when_nothing_can_overtake(
+    length_penalty, max_length, steps
+):
+    """Can be checked on paper; see OpenNMT/OpenNMT-py#1320."""
+    turns = []
+    table = np.zeros((4, VOCABULARY_SIZE), "float32")
+    table[START] = [0.0, 0.0, 0.9, 0.1, 0.0]
+    table[3] = [0.0, 0.0, 0.4, 0.6, 0.0]
+
+    def step(tokens, state):
+        call_back(lambda: turns.append(1))
+        logits = ops.log(ops.convert_to_tensor(table) + 1e-30)
+        return ops.take(logits, tokens, axis=0), state, None
+
+    result = keras_attention.decode(
+        step,
+        [],
+        batch_size=1,
+        start_token=START,
+        end_token=END,
+        max_length=max_length,
+        strategy=BeamSearch(2, length_penalty=length_penalty),
+    )
+    np.testing.assert_allclose(result.scores, [[np.log(0.9)]], atol=1e-6)
+    assert len(turns) == steps
