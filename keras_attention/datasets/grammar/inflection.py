@@ -134,7 +134,7 @@ def with_s(word):
         return "has"
     if word.endswith(("s", "sh", "ch", "x", "o")):
         return word + "es"
-    if word.endswith("y") and word[-2] not in "aeo":
+    if word.endswith("y") and word[-2] not in "aeou":
         return word[:-1] + "ies"
     return word + "s"
 

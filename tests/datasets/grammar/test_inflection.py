@@ -45,3 +45,20 @@ def test_reflexive_verbs_bring_their_pronoun():
 )
 def test_adjectives_agree(adjective, gender, plural, form):
     assert inflection.agree(adjective, gender, plural) == form
+
+
+@pytest.mark.parametrize(
+    ("word", "form"),
+    [
+        ("buy", "buys"),
+        ("play", "plays"),
+        ("study", "studies"),
+        ("watch", "watches"),
+        ("key", "keys"),
+        ("boy", "boys"),
+        ("go", "goes"),
+        ("have", "has"),
+    ],
+)
+def test_english_words_get_their_s(word, form):
+    assert inflection.with_s(word) == form
