@@ -69,8 +69,14 @@ from keras_attention.datasets import spanish_english
 # %% [markdown]
 # ## Settings
 #
-# As a script it takes these options; in a notebook the defaults hold. A
-# training ends after `--epochs` or after `--minutes`, whichever comes first.
+# As a script it takes the options below. In a notebook write them here, as on
+# a command line, for example `["--corpus", "tatoeba", "--minutes", "20"]`.
+
+# %% tags=["parameters"]
+arguments = ["--overwrite"] if "ipykernel" in sys.modules else sys.argv[1:]
+
+# %% [markdown]
+# A training ends after `--epochs` or after `--minutes`, whichever comes first.
 # Given a time alone, it goes through the corpus as often as it can.
 
 
@@ -121,14 +127,13 @@ def add_options_of_devices(add):
 # The built-in corpus is small, and a small model learns it in minutes.
 
 # %%
-IN_NOTEBOOK = "ipykernel" in sys.modules
 EPOCHS = {"phrases": 4, "tatoeba": 8}
 UNITS = {"phrases": 128, "tatoeba": 256}
 
 
 def parse_settings():
     parser = make_parser()
-    settings = parser.parse_args(["--overwrite"] if IN_NOTEBOOK else None)
+    settings = parser.parse_args(arguments)
     if settings.epochs is None:
         settings.epochs = 1000 if settings.minutes else EPOCHS[settings.corpus]
     if settings.units is None:
@@ -527,12 +532,8 @@ def make_decoder(vocabulary_size, units):
     return keras_attention.AttentionDecoder(
         embedding=make_embedding(vocabulary_size, units),
         rnn=keras_attention.AttentionRNN(cell, return_sequences=True),
-        output_layer=keras.Sequential(
-            [
-                keras.layers.Dropout(settings.dropout),
-                keras.layers.Dense(vocabulary_size),
-            ]
-        ),
+        output_layer=keras.layers.Dense(vocabulary_size),
+        dropout=settings.dropout,
     )
 
 

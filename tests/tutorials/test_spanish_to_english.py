@@ -3,10 +3,8 @@
 import json
 import sys
 
-import jupytext
 import pytest
 from processes import ENVIRONMENT
-from processes import SCRIPT
 from processes import run
 from processes import tutorial
 from sacrebleu.metrics import BLEU
@@ -140,24 +138,3 @@ assert not scores[length:].any()
 """
     loaded = run_loading(finished, code)
     assert loaded.returncode == 0, loaded.stderr
-
-
-def test_notebook_is_in_step_with_its_source():
-    source = jupytext.read(SCRIPT)
-    notebook = jupytext.read(SCRIPT.with_suffix(".ipynb"))
-    cells = [(cell.cell_type, cell.source) for cell in source.cells]
-    twins = [(cell.cell_type, cell.source) for cell in notebook.cells]
-    assert twins == cells
-    assert all(
-        cell.outputs or cell.execution_count
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-    )
-
-
-def test_cells_are_short_and_each_has_a_sentence_before_it():
-    cells = jupytext.read(SCRIPT).cells
-    for before, cell in zip(cells, cells[1:], strict=False):
-        if cell.cell_type == "code":
-            assert len(cell.source.splitlines()) <= 25, cell.source
-            assert before.cell_type == "markdown", cell.source
