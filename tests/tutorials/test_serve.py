@@ -4,7 +4,6 @@ import contextlib
 import json
 import random
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -22,10 +21,10 @@ import serve
 import tensorflow as tf
 import tensorflow_text  # noqa: F401
 import uvicorn
+from headless import open_browser
 from processes import ENVIRONMENT
 from processes import TUTORIALS
 from processes import run
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
@@ -313,17 +312,7 @@ def test_request_that_ends_early_leaves_the_server_well(real):
 
 @pytest.fixture(scope="module")
 def browser():
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not program or not driver:
-        pytest.skip("needs Chromium and chromedriver, which are not here")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    options.add_argument("--headless=new")
-    options.add_argument("--no-sandbox")  # which root has not
-    options.add_argument("--disable-dev-shm-usage")
-    service = webdriver.ChromeService(driver)
-    with webdriver.Chrome(options, service) as browser:
+    with open_browser() as browser:
         yield browser
 
 
