@@ -34,7 +34,8 @@ def additive_scores(query, keys, direction):
     Returns:
         Float, `(batch, query_length, memory_length)`.
     """
-    tensors = query, keys, ops.convert_to_tensor(direction)
+    # A copy, for a gradient rule of TensorFlow takes no variable.
+    tensors = query, keys, ops.copy(direction)
     if query.shape[1] == 1:
         return _at_once(*tensors)
     sizes = [*ops.shape(query), ops.shape(keys)[1]]

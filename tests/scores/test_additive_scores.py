@@ -8,8 +8,10 @@ from backends import differentiate
 from backends import in_mode
 from backends import largest_tensor
 from backends import tensorflow_only
+from gradients import value_and_gradients
 from keras import ops
 
+import keras_attention
 from keras_attention.scores import additive_scores as module
 
 
@@ -63,6 +65,36 @@ def test_one_query_at_a_time_gives_the_same_numbers(
     run = in_mode(scores_and_gradients, mode, shapes)
     for received, wanted in zip(run(*tensors), expected, strict=True):
         np.testing.assert_allclose(received, wanted, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "make", [keras_attention.AdditiveScore, keras_attention.ConcatScore]
+)
+def test_layers_take_one_query_at_a_time_with_their_weights(
+    make, mode, monkeypatch, rng
+):
+    """A gradient rule of TensorFlow takes tensors and no variables."""
+    score = make(UNITS)
+    query, memory, *_ = draw(rng)
+    score.build(query.shape, memory.shape)
+
+    def function(query, memory):
+        scores = score(query, score.project(memory))
+        return [ops.sum(scores * scores), scores]
+
+    def run():
+        return value_and_gradients(
+            function, [query, memory], score.trainable_weights, mode
+        )
+
+    (_, expected), expected_gradients = run()
+    monkeypatch.setattr(module, "MAX_ELEMENTS", 0)
+    (_, received), gradients = run()
+    np.testing.assert_allclose(received, expected, rtol=2e-6, atol=2e-6)
+    assert len(gradients) == 2 + len(score.trainable_weights)
+    for one, other in zip(gradients, expected_gradients, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
