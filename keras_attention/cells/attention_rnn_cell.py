@@ -12,8 +12,8 @@ from keras_attention.attention import PreparedMemory
 from keras_attention.attention.steps import initial_state
 from keras_attention.cells import wrapped_cell
 from keras_attention.cells.shared_memory import attend_to
-from keras_attention.cells.shared_memory import copy_memory
 from keras_attention.cells.shared_memory import known_rows
+from keras_attention.cells.shared_memory import repeat_rows
 from keras_attention.cells.shared_memory import share_memory
 from keras_attention.checkpoints import name_each
 from keras_attention.validation import check_rank
@@ -196,6 +196,9 @@ class AttentionRNNCell(keras.layers.Layer):
     def share_memory(self, memory, num_rows: int) -> list:
         """Lets several rows look at each example of a memory.
 
+        For hypotheses of one sentence, for example; it is not copied for each
+        of them, where the attention carries no state from step to step.
+
         Args:
             memory: As `prepare_memory` returns.
             num_rows: How many rows, next to each other, each example has in
@@ -206,9 +209,12 @@ class AttentionRNNCell(keras.layers.Layer):
         """
         if num_rows == 1:
             return memory
-        share = copy_memory if self._is_extended else share_memory
+        # A mechanism that takes one step after another needs a copy for every
+        # row, as does a subclass that may do anything with a memory.
         return [
-            share(attention, part, num_rows)
+            repeat_rows(part, num_rows)
+            if attention.num_states or self._is_extended
+            else share_memory(part, num_rows)
             for attention, part in zip(self.attentions, memory, strict=True)
         ]
 

@@ -21,29 +21,17 @@ class SharedMemory(NamedTuple):
     rows: Any
 
 
-def share_memory(attention, memory, num_rows):
+def share_memory(memory, num_rows):
     """Lets several rows look at each example of a memory.
 
-    Attention without a state attends from all rows of an example at once,
-    and so reads its memory once for all of them. A mechanism that takes one
-    step after another needs a copy for every row.
-
     Args:
-        attention: An attention layer.
-        memory: What its `prepare_memory` returns.
+        memory: What `prepare_memory` of an attention layer returns.
         num_rows: Rows for each example, an integer.
 
     Returns:
         What `attend_to` takes as a memory.
     """
-    if attention.num_states:
-        return copy_memory(attention, memory, num_rows)
     return SharedMemory(memory, ops.arange(num_rows, dtype="int32"))
-
-
-def copy_memory(attention, memory, num_rows):
-    """Copies a memory for each of its rows; otherwise as `share_memory`."""
-    return repeat_rows(memory, num_rows)
 
 
 def repeat_rows(structure, count):
@@ -57,8 +45,12 @@ def repeat_rows(structure, count):
 def attend_to(attention, query, memory, state, training=False):
     """Lets an attention layer take one step, as its `step` does.
 
+    All rows that share an example attend in one product, so that its memory
+    is read once for all of them.
+
     Args:
-        attention: An attention layer.
+        attention: An attention layer; where the memory is shared, one without
+            a state.
         query: Float, `(rows, query_units)`.
         memory: What `prepare_memory` of the layer or `share_memory` returns.
         state: A list of tensors.
