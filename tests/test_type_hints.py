@@ -32,8 +32,9 @@ WITHOUT_HINT_OF_RESULT = set(
     """
     attend attend_from_all call coverage_loss draw_dropout draw_noise drop
     final_scores get_initial_state initial_attention_states initial_scores
-    initial_state is_vacant log_probabilities most_probable normalize project
-    project_inputs sampling_probability score select step take_step weigh
+    initial_state is_settled is_vacant log_probabilities most_probable
+    normalize project project_inputs sampling_probability score select step
+    take_step weigh
     build compute_mask compute_output_shape compute_output_spec
     plot_attention
     """.split()

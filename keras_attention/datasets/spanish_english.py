@@ -81,7 +81,7 @@ def load_data(
         train, validation, test = (
             keras_attention.datasets.spanish_english.load_data()
         )
-        print(train[0])  # ('¿Tendrá razón Ana?', 'Will Ana be right?')
+        print(train[0][0])  # La profesora hablará inglés.
         print(len(validation), len(test))  # 1000 1000
         ```
     """
