@@ -379,6 +379,7 @@ CATALOGUE = {
             "rnn": make_rnn("luong_feeding", **EVERYTHING),
             "output_layer": keras.layers.Dense(VOCABULARY_SIZE),
             "seed": 29,
+            "dropout": 0.1,
         },
         _decoder,
     ),
