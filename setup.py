@@ -26,6 +26,7 @@ BACKENDS = [  # beside a backend: TensorFlow, JAX or PyTorch
     "hypothesis>=6.100",
     "matplotlib>=3.8",
     "pytest>=8",
+    "pytest-xdist>=3.6",
 ]
 DOCS = [
     "math-core>=0.9,<0.10",
@@ -43,7 +44,6 @@ TEST = [
     "ipykernel>=6.29",
     "jupytext>=1.16",
     "papermill>=2.6",
-    "pytest-xdist>=3.6",
     "ruff==0.17.6",
     "selenium>=4.20",
     "twine>=6",
