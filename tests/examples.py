@@ -21,6 +21,16 @@ class Outcome(NamedTuple):
     promised: list[str]
 
 
+def python_blocks(text):
+    """Returns the Python blocks of a text, as they stand."""
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def count_lines(block):
+    """Counts the lines of a block that are not blank."""
+    return sum(bool(line.strip()) for line in block.splitlines())
+
+
 def run_examples(text, **names):
     """Runs the Python blocks of a text, one after another, as one program.
 
@@ -31,8 +41,7 @@ def run_examples(text, **names):
     Returns:
         An `Outcome`.
     """
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    program = "\n".join(map(textwrap.dedent, blocks))
+    program = "\n".join(map(textwrap.dedent, python_blocks(text)))
     printed = []
     names["print"] = lambda *values: printed.append(
         " ".join(map(_as_text, values))

@@ -10,6 +10,8 @@ import keras
 import numpy as np
 import pytest
 import reference_recurrent
+from examples import count_lines
+from examples import python_blocks
 from examples import run_examples
 from keras import ops
 from reference_recurrent import number
@@ -90,8 +92,7 @@ def test_names_are_those_of_tensorflow_addons():
 
 def test_first_example_has_fifteen_lines():
     text = (DOCS / "index.md").read_text(encoding="utf-8")
-    example = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    assert sum(bool(line.strip()) for line in example.splitlines()) <= 15
+    assert count_lines(python_blocks(text)[0]) <= 15
 
 
 def test_overview_has_every_file():
@@ -109,8 +110,7 @@ def test_overview_has_every_file():
 def test_mechanism_of_the_page_has_thirty_lines_at_most():
     """Reported as OpenNMT/OpenNMT-tf#180: the interface is too closed."""
     text = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
-    example = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    assert sum(bool(line.strip()) for line in example.splitlines()) <= 30
+    assert count_lines(python_blocks(text)[0]) <= 30
 
 
 def test_mechanism_of_the_page_remembers_and_is_loaded(tmp_path):

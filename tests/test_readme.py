@@ -1,10 +1,11 @@
 """The examples of the README, run as they stand."""
 
-import re
 from pathlib import Path
 
 import keras
 import numpy as np
+from examples import count_lines
+from examples import python_blocks
 
 
 ROOT = Path(__file__).parents[1]
@@ -12,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_python_examples_make_models_that_fit():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    decoder, classifier = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    decoder, classifier = python_blocks(text)
     names = {}
     exec(decoder, names)
     model = names["model"]
@@ -35,10 +36,6 @@ def test_python_examples_make_models_that_fit():
 
 def test_examples_have_the_length_that_was_promised():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    decoder, classifier = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    count = [
-        sum(bool(line.strip()) for line in example.splitlines())
-        for example in (decoder, classifier)
-    ]
-    assert count[0] <= 15
-    assert count[1] <= 6
+    decoder, classifier = python_blocks(text)
+    assert count_lines(decoder) <= 15
+    assert count_lines(classifier) <= 6
