@@ -20,6 +20,8 @@ from keras_attention.decoding.strategy import check_strategy
 from keras_attention.masking import attached_mask
 from keras_attention.recurrent import AttentionRNN
 from keras_attention.recurrent.initial_state import complete_state
+from keras_attention.recurrent.steps_of_specs import all_steps
+from keras_attention.recurrent.steps_of_specs import one_step
 from keras_attention.validation import check_mask
 from keras_attention.validation import check_rank
 from keras_attention.validation import check_rate
@@ -407,6 +409,35 @@ class AttentionDecoder(keras.layers.Layer):
         chosen = ops.take_along_axis(logits, tokens[..., None], axis=-1)
         costs = chosen[..., 0] - ops.logsumexp(logits, axis=-1)
         return ops.reshape(ops.sum(ops.where(counts, costs, 0.0), -1), shape)
+
+    def compute_output_spec(
+        self,
+        tokens,
+        memory,
+        initial_state=None,
+        mask=None,
+        memory_mask=None,
+        sampling_probability=None,
+        training: bool = False,
+    ):
+        if mask is not None:
+            check_mask("AttentionDecoder", "mask", mask.shape, tokens.shape)
+        results = super().compute_output_spec(
+            one_step(tokens),
+            memory,
+            initial_state=initial_state,
+            mask=one_step(mask),
+            memory_mask=memory_mask,
+            sampling_probability=sampling_probability,
+            training=training,
+        )
+        length = tokens.shape[1]
+        if not isinstance(results, tuple):
+            return all_steps(results, length)
+        logits, *others = results
+        if self.rnn.return_attention_scores:
+            others[-1] = all_steps(others[-1], length)
+        return (all_steps(logits, length), *others)
 
     def compute_mask(self, tokens, mask=None):
         if mask is None:

@@ -16,6 +16,8 @@ from keras_attention.loop import split_columns
 from keras_attention.masking import attached_mask
 from keras_attention.masking import clear_padding
 from keras_attention.recurrent.initial_state import complete_state
+from keras_attention.recurrent.steps_of_specs import all_steps
+from keras_attention.recurrent.steps_of_specs import one_step
 from keras_attention.validation import check_mask
 from keras_attention.validation import check_rank
 from keras_attention.validation import check_same_size
@@ -285,6 +287,37 @@ class AttentionRNN(keras.layers.Layer):
         if training and wrapped_cell.has_dropout_masks(self.cell.cell):
             wrapped_cell.reset_dropout_masks(self.cell.cell)
             take_step()
+
+    def compute_output_spec(
+        self,
+        sequences,
+        memory,
+        initial_state=None,
+        mask=None,
+        memory_mask=None,
+        training: bool = False,
+    ):
+        length = sequences.shape[1]
+        if mask is not None:
+            check_mask("AttentionRNN", "mask", mask.shape, sequences.shape)
+        if not self.unroll:  # which may need to know the length
+            sequences, mask = one_step(sequences), one_step(mask)
+        results = super().compute_output_spec(
+            sequences,
+            memory,
+            initial_state=initial_state,
+            mask=mask,
+            memory_mask=memory_mask,
+            training=training,
+        )
+        if not isinstance(results, tuple):
+            results = (results,)
+        output, *states = results
+        scores = [states.pop()] if self.return_attention_scores else []
+        if self.return_sequences:
+            output = all_steps(output, length)
+        results = (output, *states, *all_steps(scores, length))
+        return results[0] if len(results) == 1 else results
 
     def compute_mask(self, sequences, mask=None):
         output_mask = mask if self.return_sequences else None

@@ -5,6 +5,9 @@ import tensorflow as tf
 
 MODES = ("eager", "graph", "xla")
 
+# The tensors are small: a second thread would make the tests slower.
+tf.config.threading.set_intra_op_parallelism_threads(1)
+
 
 def in_mode(function, mode, shapes=None, state=()):
     """Returns the function as it is, in a graph, or compiled by XLA.

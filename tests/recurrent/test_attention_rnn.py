@@ -29,6 +29,7 @@ from layer_catalogue import make_rnn
 from layer_catalogue import randomize
 
 import keras_attention
+from keras_attention.recurrent import attention_rnn
 
 
 # NumPy counts in float64; of five steps in float32, each makes more of what
@@ -1300,6 +1301,27 @@ def test_sequences_of_rank_2_raise(rng):
     expected = r"Expected 3 axes: \(batch, length, units\)"
     with pytest.raises(ValueError, match=expected):
         make_rnn()(draw(rng, BATCH, INPUT_UNITS), draw_memory(rng))
+
+
+@pytest.mark.parametrize("length", [None, 97])
+@pytest.mark.parametrize("cell", CELLS)
+def test_shapes_are_found_without_all_steps(cell, length, monkeypatch):
+    layer = make_rnn(cell, **EVERYTHING)
+    whole_loop, lengths = attention_rnn.loop, []
+
+    def count(step, sequences, *arguments, **options):
+        lengths.append(sequences.shape[1])
+        return whole_loop(step, sequences, *arguments, **options)
+
+    monkeypatch.setattr(attention_rnn, "loop", count)
+    sequences, memory = (
+        keras.Input((length, INPUT_UNITS)),
+        keras.Input((length, MEMORY_UNITS)),
+    )
+    results = layer(sequences, memory)
+    assert set(lengths) == {1}
+    assert results[0].shape == (None, length, layer.cell.output_size)
+    assert results[-1].shape == (None, length, length)
 
 
 @tensorflow_only("lengths that stay unknown")
