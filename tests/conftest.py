@@ -13,6 +13,16 @@ if os.environ.get("KERAS_ATTENTION_RNN_MASKS") == "dropped":
         getattr(keras.layers, _layer).compute_mask = lambda *_: None
 
 
+def pytest_configure(config):
+    # Otherwise files with few tests come last, when tests run in processes.
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items):
+    """Puts first what takes longest, so that in the end no process waits."""
+    items.sort(key=lambda item: "tutorials" not in item.path.parts)
+
+
 @pytest.fixture(autouse=True)
 def _fixed_seed():
     keras.utils.set_random_seed(7)

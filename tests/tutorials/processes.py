@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -32,6 +33,30 @@ def run(command, **options):
     """Runs a command to its end; what it printed is kept, as bytes."""
     options = {"env": ENVIRONMENT, "timeout": 900, **options}
     return subprocess.run(command, capture_output=True, check=False, **options)
+
+
+def train(command):
+    """Runs a training to its last step, and not what follows it.
+
+    Args:
+        command: From `tutorial`.
+
+    Returns:
+        What it printed.
+    """
+    history = Path(command[command.index("--output") + 1]) / "history.jsonl"
+    environment = {**ENVIRONMENT, "PYTHONUNBUFFERED": "1"}
+    with tempfile.TemporaryFile("w+") as printed:
+        process = subprocess.Popen(
+            command, env=environment, stdout=printed, stderr=subprocess.STDOUT
+        )
+        wait_for(lambda: history.exists() or process.poll() is not None, 900)
+        process.kill()
+        process.wait()
+        printed.seek(0)
+        text = printed.read()
+    assert history.exists(), text
+    return text
 
 
 def read_history(output):

@@ -9,6 +9,7 @@ import pytest
 from processes import ENVIRONMENT
 from processes import read_history
 from processes import run
+from processes import train
 from processes import tutorial
 
 
@@ -24,9 +25,7 @@ def losses(output):
 @pytest.fixture(scope="module")
 def one_device(tmp_path_factory):
     output = tmp_path_factory.mktemp("one") / "run"
-    result = run(tutorial(output, *OPTIONS), text=True)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "1 share a batch" in result.stdout
+    assert "1 share a batch" in train(tutorial(output, *OPTIONS))
     return losses(output)
 
 
@@ -79,9 +78,7 @@ def test_half_precision_trains(one_device, tmp_path, precision):
 
 def test_step_compiled_by_xla_trains_alike(one_device, tmp_path):
     output = tmp_path / "run"
-    options = [*OPTIONS, "--jit-compile"]
-    result = run(tutorial(output, *options), text=True)
-    assert result.returncode == 0, result.stdout + result.stderr
+    train(tutorial(output, *OPTIONS, "--jit-compile"))
     assert losses(output) == pytest.approx(one_device, rel=1e-3)
 
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 from processes import ENVIRONMENT
 from processes import read_history
 from processes import run
+from processes import train
 from processes import tutorial
 from processes import wait_for
 
@@ -77,8 +78,7 @@ def losses(output):
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
     output = tmp_path_factory.mktemp("uninterrupted") / "run"
-    result = finish(output)
-    assert result.returncode == 0, result.stdout + result.stderr
+    train(tutorial(output, *OPTIONS))
     return output
 
 
