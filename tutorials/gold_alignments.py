@@ -7,7 +7,9 @@ positions from 0 on, English first; a sure link is one that everybody makes:
      "sure": [[0, 0], [1, 2], [2, 1]], "possible_only": []}
 """
 
+import itertools
 import json
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from keras_attention.datasets import spanish_english
 
 BATCH_SIZE = 64
 FIELDS = ("en", "es", "sure", "possible_only")
+SPECIAL = ("<pad>", "<s>", "</s>")
 
 
 class Gold(NamedTuple):
@@ -132,8 +135,8 @@ def alignment_errors(align, gold):
     for start in range(0, len(gold), BATCH_SIZE):
         batch = gold[start : start + BATCH_SIZE]
         results = align(
-            sources=join_words(pair.spanish for pair in batch),
-            targets=join_words(pair.english for pair in batch),
+            sources=as_strings(pair.spanish for pair in batch),
+            targets=as_strings(pair.english for pair in batch),
         )
         rows = zip(
             batch,
@@ -148,20 +151,62 @@ def alignment_errors(align, gold):
     return alignment_error_rate(links, sure, possible), len(gold)
 
 
-def join_words(sentences):
+def as_strings(sentences):
     return tf.constant(
-        [" ".join(words).encode(errors="replace") for words in sentences]
+        [as_written(words).encode(errors="replace") for words in sentences]
     )
 
 
+def as_written(words):
+    """Joins words to a sentence, without spaces around marks.
+
+    A translator has seen "casa." and not "casa .", which has other pieces.
+    """
+    text = re.sub(r" ([.,;:?!)])", r"\1", " ".join(words))
+    return re.sub(r"([¿¡(]) ", r"\1", text)
+
+
 def link_words(pair, attention_scores, source_pieces, target_pieces):
-    words = attention_over_words(attention_scores, source_pieces, target_pieces)
-    read = words.source_words[:-1], words.target_words[:-1]  # without the ends
-    sizes = [len(pair.spanish), len(pair.english)]
-    if [len(part) for part in read] != sizes:
-        raise ValueError(
-            f"{pair.place}: the translator reads {len(read[0])} Spanish and "
-            f"{len(read[1])} English words. Expected {sizes[0]} and "
-            f'{sizes[1]}: shorter sentences (up to 199 pieces), without "▁".'
+    pieces = [
+        mark_words(pair.place, words, read)
+        for words, read in (
+            (pair.spanish, source_pieces),
+            (pair.english, target_pieces),
         )
-    return attention_links(*words)
+    ]
+    return attention_links(*attention_over_words(attention_scores, *pieces))
+
+
+def mark_words(place, words, pieces):
+    """Puts "▁" before each piece with which one of the words begins.
+
+    A mark is a word of its own here, though no space is before it.
+    """
+    pieces = [
+        piece if isinstance(piece, str) else piece.decode(errors="replace")
+        for piece in np.asarray(pieces).tolist()
+    ]
+    letters = "".join(words).encode(errors="replace").decode()
+    pattern = "".join(f"({letters_of(piece)})" for piece in pieces)
+    found = re.fullmatch(pattern, letters)
+    starts = {0, *itertools.accumulate(map(len, words[:-1]))}
+    places = found and [found.start(1 + i) for i in range(len(pieces))]
+    if not found or not starts <= {*places}:
+        raise ValueError(
+            f"{place}: the translator reads {' '.join(pieces)!r}. Expected "
+            f"pieces of the words {' '.join(words)!r}: shorter sentences (up "
+            'to 199 pieces), without "▁".'
+        )
+    return [
+        f"▁{piece.removeprefix('▁')}"
+        if letter in starts and piece not in SPECIAL
+        else piece
+        for piece, letter in zip(pieces, places, strict=True)
+    ]
+
+
+def letters_of(piece):
+    """A regular expression for the letters that a piece stands for."""
+    if piece in SPECIAL:
+        return ""
+    return ".+?" if piece == "<unk>" else re.escape(piece.replace("▁", ""))

@@ -39,7 +39,7 @@ def write(tmp_path):
 
 def pieces_of(sentence):
     """Pieces of one letter, and the position of the word of each."""
-    words = sentence.split()
+    words = re.findall(r"[¿¡?!.,]|[^\s¿¡?!.,]+", sentence)
     pieces = [piece for word in words for piece in ("▁" + word[0], *word[1:])]
     places = np.repeat(range(len(words)), [len(word) for word in words])
     return [*pieces, "</s>"], [*places, len(words)]
@@ -83,7 +83,7 @@ def pad(pieces):
 
 LOOKS = {
     ("la casa roja", "the red house"): {0: 0, 1: 2, 2: 2},
-    ("¿ dónde ?", "where ?"): {0: 1, 1: 0},
+    ("¿dónde?", "where?"): {0: 1, 1: 0},
 }
 
 
@@ -127,8 +127,10 @@ def test_built_in_corpus_has_exact_links():
         first = {}
         for english, spanish in pair.sure:
             first.setdefault(english, spanish)
-        words = " ".join(pair.spanish), " ".join(pair.english)
-        looks[words] = first
+        sentences = map(
+            gold_alignments.as_written, (pair.spanish, pair.english)
+        )
+        looks[tuple(sentences)] = first
     rate, count = gold_alignments.alignment_errors(looking_at(looks), gold)
     # One link for each English word, all of them right.
     made = sum(len(pair.english) for pair in gold)
@@ -195,8 +197,37 @@ def test_sentence_that_the_translator_reads_otherwise_is_refused(write):
         return looking_at(LOOKS | looks)(sources, targets)
 
     match = (
-        r"line 2: the translator reads 3 Spanish and 4 English words\. "
-        r"Expected 3 and 3: shorter sentences"
+        r"line 2: the translator reads '▁t h e ▁r e d ▁h o u ▁s e </s>'\. "
+        r"Expected pieces of the words 'the red hou▁se': shorter sentences"
     )
     with pytest.raises(ValueError, match=match):
         gold_alignments.alignment_errors(align, path)
+
+
+def test_marks_are_words_though_no_space_is_before_them():
+    pieces = [b"\xe2\x96\x81\xc2\xbfD", b"a", b"?", b"</s>", b"<pad>"]
+    with pytest.raises(ValueError, match="reads '▁¿D a"):
+        gold_alignments.mark_words("here", ["¿", "Da", "?"], pieces)
+    pieces[:1] = ["▁¿".encode(), b"D"]
+    assert gold_alignments.mark_words("here", ["¿", "Da", "?"], pieces) == (
+        ["▁¿", "▁D", "a", "▁?", "</s>", "<pad>"]
+    )
+
+
+def test_unknown_letters_stand_in_the_word_where_they_are():
+    pieces = ["▁a", "<unk>", "▁", "<unk>", "c", ".", "</s>"]
+    assert gold_alignments.mark_words("here", ["aé", "ñ€c", "."], pieces) == (
+        ["▁a", "<unk>", "▁", "▁<unk>", "c", "▁.", "</s>"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["¿", "Qué", "?"], "¿Qué?"),
+        (["No", ",", "no", "(", "hoy", ")", "."], "No, no (hoy)."),
+        (["isn't", "mr.", "1.5"], "isn't mr. 1.5"),
+    ],
+)
+def test_sentences_are_given_as_they_are_written(words, text):
+    assert gold_alignments.as_written(words) == text
