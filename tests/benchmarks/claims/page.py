@@ -1,0 +1,249 @@
+"""Tables and plots of docs/results.md, from the JSON that `papers.py` wrote."""
+
+import statistics
+
+import numpy as np
+from claims.rows import LUONG
+from claims.rows import ROWS
+from matplotlib.figure import Figure
+
+
+LENGTH_ROWS = ("bahdanau", "bahdanau-fixed", "general", "general-fixed")
+FED_ROWS = [f"{name}-fed" for name in LUONG]
+LUONG_ROWS = (
+    "general-fixed",
+    *LUONG,
+    *FED_ROWS,
+    "general-tanh",
+    "general-tanh-fed",
+    "bahdanau-fixed",
+    "bahdanau",
+)
+ALIGNED_ROWS = ("dot", "general", "concat", "local-m", "local-p", "bahdanau")
+MASK_ROWS = ("general", "general-unmasked", "bahdanau", "bahdanau-unmasked")
+COLORS = {
+    "general": "tab:blue",
+    "bahdanau": "tab:orange",
+    "dot": "tab:green",
+    "concat": "tab:red",
+    "local-m": "tab:purple",
+    "local-p": "tab:brown",
+}
+
+
+def write_page(path, results):
+    """Puts every table between its marks, and the plots beside the page."""
+    rows = rows_of(results)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(fill(text, rows), encoding="utf-8")
+    plot_lengths(rows, path.with_name("results_length.png"))
+    plot_losses(rows, path.with_name("results_loss.png"))
+
+
+def rows_of(results):
+    """Returns the entries of all seeds for the name of each row."""
+    rows = {name: [] for name in ROWS}
+    for entry in results.values():
+        rows[entry["row"]].append(entry)
+    return {name: entries for name, entries in rows.items() if entries}
+
+
+def fill(text, rows):
+    """Returns the text of a page with all tables made anew."""
+    for name, table in TABLES.items():
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        before, opened, rest = text.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not opened or not closed:
+            raise ValueError(
+                f"the page has no place for the table {name!r}. Expected the "
+                f"lines {begin!r} and {end!r}."
+            )
+        text = f"{before}{begin}\n\n{table(rows)}\n\n{end}{after}"
+    return text
+
+
+def cell(values, digits=1, factor=1.0):
+    """Formats the figures of all seeds: their mean, and how far they reach."""
+    values = [factor * value for value in values]
+    text = f"{statistics.mean(values):,.{digits}f}"
+    if len(values) > 1:
+        text += f" ± {(max(values) - min(values)) / 2:,.{digits}f}"
+    return text
+
+
+def figures(entries, name, **options):
+    return cell([entry[name] for entry in entries], **options)
+
+
+def markdown(header, lines):
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    rows = (f"| {' | '.join(line)} |" for line in (header, rule, *lines))
+    return "\n".join(rows)
+
+
+def available(names, rows):
+    return [name for name in names if name in rows]
+
+
+def lengths_of(entries):
+    """Returns the BLEU of every seed for each length, and its sentences."""
+    return {
+        part["words"]: (
+            part["count"],
+            [
+                other["bleu"]
+                for entry in entries
+                for other in entry["bleu_by_length"]
+                if other["words"] == part["words"]
+            ],
+        )
+        for part in entries[0]["bleu_by_length"]
+    }
+
+
+def length_table(rows):
+    names = available(LENGTH_ROWS, rows)
+    columns = {name: lengths_of(rows[name]) for name in names}
+    lines = []
+    for words, (count, _) in columns[names[0]].items():
+        scores = [cell(columns[name][words][1]) for name in names]
+        lines.append([words, f"{count:,}", *scores])
+    return markdown(["words in the source", "sentences", *names], lines)
+
+
+def luong_table(rows):
+    header = [
+        "translator",
+        "parameters",
+        "steps",
+        "ms a step",
+        "perplexity",
+        "BLEU",
+    ]
+    lines = []
+    for name in available(LUONG_ROWS, rows):
+        entries = rows[name]
+        milliseconds = [
+            1000 * entry["seconds"] / entry["steps"] for entry in entries
+        ]
+        lines.append(
+            [
+                name,
+                f"{entries[0]['parameters']:,}",
+                figures(entries, "steps", digits=0),
+                cell(milliseconds, digits=0),
+                figures(entries, "perplexity", digits=2),
+                figures(entries, "bleu"),
+            ]
+        )
+    return markdown(header, lines)
+
+
+def alignment_table(rows):
+    def rate(entries, name):
+        rates = [
+            entry["alignment_error_rate"][name]
+            for entry in entries
+            if name in entry["alignment_error_rate"]
+        ]
+        return cell(rates, digits=3) if rates else ""
+
+    names = [
+        *ALIGNED_ROWS,
+        *FED_ROWS,
+        "general-tanh",
+        "general-tanh-fed",
+        *(name for name, row in ROWS.items() if row.corpus == "phrases"),
+    ]
+    lines = [
+        [name, rate(rows[name], "gold"), rate(rows[name], "phrases")]
+        for name in available(names, rows)
+    ]
+    return markdown(
+        ["translator", "sentences of parliament", "built-in corpus"], lines
+    )
+
+
+def mask_table(rows):
+    header = [
+        "translator",
+        "perplexity",
+        "BLEU, similar lengths",
+        "BLEU, any lengths",
+        "translations changed",
+    ]
+    lines = [
+        [
+            name,
+            figures(rows[name], "perplexity", digits=2),
+            figures(rows[name], "bleu"),
+            figures(rows[name], "shuffled_bleu"),
+            figures(rows[name], "shuffled_changes", factor=100) + " %",
+        ]
+        for name in available(MASK_ROWS, rows)
+    ]
+    return markdown(header, lines)
+
+
+TABLES = {
+    "length": length_table,
+    "luong": luong_table,
+    "alignment": alignment_table,
+    "masks": mask_table,
+}
+
+
+def start_axes(ax, **labels):
+    ax.set(**labels)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", alpha=0.3)
+
+
+def base_of(name):
+    return name.partition("-f")[0].partition("-t")[0]
+
+
+def plot_lengths(rows, path):
+    """Draws BLEU over the length of the source, with and without attention."""
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    ax = figure.subplots()
+    start_axes(ax, xlabel="words in the source", ylabel="BLEU")
+    for name in available(LENGTH_ROWS, rows):
+        lengths = lengths_of(rows[name])
+        ax.plot(
+            list(lengths),
+            [np.mean(scores) for _, scores in lengths.values()],
+            "o--" if name.endswith("fixed") else "o-",
+            color=COLORS[base_of(name)],
+            label=name,
+        )
+    ax.set_ylim(bottom=0)
+    ax.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+
+
+def plot_losses(rows, path):
+    """Draws how the training loss falls, over the steps and over the time."""
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    by_steps, by_time = figure.subplots(1, 2, sharey=True)
+    start_axes(by_steps, xlabel="steps", ylabel="cross-entropy of a piece")
+    start_axes(by_time, xlabel="minutes of one core")
+    by_steps.set_yscale("log")
+    for name in available((*LUONG, *FED_ROWS, "bahdanau"), rows):
+        entry = rows[name][0]
+        steps = entry["loss_every"] * (np.arange(len(entry["losses"])) + 1)
+        minutes = steps * entry["seconds"] / entry["steps"] / 60
+        style = {
+            "linestyle": "--" if name.endswith("fed") else "-",
+            "color": COLORS[base_of(name)],
+            "label": name,
+            "linewidth": 1.2,
+        }
+        by_steps.plot(steps, entry["losses"], **style)
+        by_time.plot(minutes, entry["losses"], **style)
+    by_steps.xaxis.set_major_formatter("{x:,.0f}")
+    by_steps.yaxis.set_major_formatter("{x:g}")
+    by_steps.yaxis.set_minor_formatter("{x:g}")
+    by_time.legend(frameon=False, ncols=2)
+    figure.savefig(path, dpi=150)

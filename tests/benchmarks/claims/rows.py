@@ -1,0 +1,55 @@
+"""The trainings that `papers.py` compares; one thing differs at a time."""
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """One translator.
+
+    Attributes:
+        attention: "none", "dot", "general", "concat", "additive", "local-m"
+            or "local-p".
+        order: "luong" attends with the new state, "bahdanau" with the one
+            before the step.
+        input_feeding: Whether the attentional state joins the next input;
+            for "luong" alone, since "bahdanau" always feeds the context.
+        state: What joins hidden state and context: "residual" or "tanh".
+        masks: Whether encoder, attention and decoder are told what is padding.
+        corpus: "tatoeba", or "phrases", the built-in corpus.
+        share: What it takes of the time given for a row.
+    """
+
+    attention: str
+    order: str = "luong"
+    input_feeding: bool = False
+    state: str = "residual"
+    masks: bool = True
+    corpus: str = "tatoeba"
+    share: float = 1.0
+
+
+LUONG = ("dot", "general", "concat", "local-m", "local-p")
+
+ROWS = {
+    "bahdanau": Row("additive", "bahdanau"),
+    "bahdanau-fixed": Row("none", "bahdanau"),
+    "general": Row("general"),
+    "general-fixed": Row("none"),
+    "dot": Row("dot"),
+    "concat": Row("concat"),
+    "local-m": Row("local-m"),
+    "local-p": Row("local-p"),
+    **{f"{name}-fed": Row(name, input_feeding=True) for name in LUONG},
+    "general-tanh": Row("general", state="tanh"),
+    "general-tanh-fed": Row("general", state="tanh", input_feeding=True),
+    "bahdanau-unmasked": Row("additive", "bahdanau", masks=False),
+    "general-unmasked": Row("general", masks=False),
+    # The built-in corpus is learned in a fraction of the time.
+    "phrases-bahdanau": Row(
+        "additive", "bahdanau", corpus="phrases", share=0.25
+    ),
+    **{
+        f"phrases-{name}": Row(name, corpus="phrases", share=0.25)
+        for name in ("general", "local-m", "local-p")
+    },
+}
