@@ -102,6 +102,21 @@ def lengths_of(entries):
     }
 
 
+def machines(rows):
+    """Names where the rows were trained, and with what."""
+    entries = [entry for entries in rows.values() for entry in entries]
+    lines = {
+        ", ".join(
+            [
+                f"a core of {entry['processor']}",
+                *(f"{name} {v}" for name, v in entry["versions"].items()),
+            ]
+        )
+        for entry in entries
+    }
+    return "\n".join(f"- {line}" for line in sorted(lines))
+
+
 def length_table(rows):
     names = available(LENGTH_ROWS, rows)
     columns = {name: lengths_of(rows[name]) for name in names}
@@ -187,6 +202,7 @@ def mask_table(rows):
 
 
 TABLES = {
+    "machines": machines,
     "length": length_table,
     "luong": luong_table,
     "alignment": alignment_table,
