@@ -110,7 +110,7 @@ def test_page_shows_what_was_measured(page_module):
 
 
 def test_page_without_a_place_for_a_table_is_refused(page_module):
-    with pytest.raises(ValueError, match="no place for the table 'length'"):
+    with pytest.raises(ValueError, match="no place for the table 'machines'"):
         page_module.fill("# Results\n", {})
 
 
