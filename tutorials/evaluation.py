@@ -42,9 +42,14 @@ def group(pairs):
     return list(grouped), list(grouped.values())
 
 
-def translate_all(translate, sentences, batch_size=BATCH_SIZE):
-    """Translates sentences of similar length together; keeps their order."""
-    order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
+def translate_all(translate, sentences, batch_size=BATCH_SIZE, order=None):
+    """Translates sentences of similar length together; keeps their order.
+
+    Batches are made in another `order`, positions of sentences, if given.
+    """
+    if order is None:
+        lengths = [len(sentence) for sentence in sentences]
+        order = np.argsort(lengths, kind="stable")
     translations = [""] * len(sentences)
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
@@ -79,10 +84,10 @@ def bleu(translations, references):
     return BLEU().corpus_score(translations, streams(references)).score
 
 
-def bleu_by_length(sources, translations, references):
+def bleu_by_length(sources, translations, references, words=WORDS):
     """Lists a label, a number of sentences and their BLEU for each length."""
     rows = []
-    for label, lengths in WORDS.items():
+    for label, lengths in words.items():
         chosen = [
             (translation, known)
             for source, translation, known in zip(

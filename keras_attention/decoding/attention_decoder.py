@@ -431,13 +431,7 @@ class AttentionDecoder(keras.layers.Layer):
             sampling_probability=sampling_probability,
             training=training,
         )
-        length = tokens.shape[1]
-        if not isinstance(results, tuple):
-            return all_steps(results, length)
-        logits, *others = results
-        if self.rnn.return_attention_scores:
-            others[-1] = all_steps(others[-1], length)
-        return (all_steps(logits, length), *others)
+        return all_steps(results, tokens.shape[1], self.rnn)
 
     def compute_mask(self, tokens, mask=None):
         if mask is None:

@@ -310,14 +310,7 @@ class AttentionRNN(keras.layers.Layer):
             memory_mask=memory_mask,
             training=training,
         )
-        if not isinstance(results, tuple):
-            results = (results,)
-        output, *states = results
-        scores = [states.pop()] if self.return_attention_scores else []
-        if self.return_sequences:
-            output = all_steps(output, length)
-        results = (output, *states, *all_steps(scores, length))
-        return results[0] if len(results) == 1 else results
+        return all_steps(results, length, self)
 
     def compute_mask(self, sequences, mask=None):
         output_mask = mask if self.return_sequences else None

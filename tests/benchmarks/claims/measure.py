@@ -34,7 +34,9 @@ def measure(model, corpus, gold):
     sources, references = evaluation.group(corpus.test)
     translate = make_translate(model, corpus)
     translations = evaluation.translate_all(translate, sources)
-    shuffled = translate_shuffled(translate, sources)
+    # Short and long sentences in one batch: much of it is padding.
+    order = np.random.default_rng(0).permutation(len(sources))
+    shuffled = evaluation.translate_all(translate, sources, order=order)
     return {
         "bleu": evaluation.bleu(translations, references),
         "shuffled_bleu": evaluation.bleu(shuffled, references),
@@ -64,19 +66,6 @@ def make_translate(model, corpus):
     return translate
 
 
-def translate_shuffled(translate, sentences):
-    """Translates short and long sentences in one batch: much is padding."""
-    order = np.random.default_rng(0).permutation(len(sentences))
-    translations = [""] * len(sentences)
-    for rows in np.split(order, range(BATCH_SIZE, len(order), BATCH_SIZE)):
-        batch = tf.constant([sentences[row] for row in rows])
-        for row, line in zip(
-            rows, translate(batch)["translations"], strict=True
-        ):
-            translations[row] = line.decode()
-    return translations
-
-
 def perplexity(model, corpus):
     """Returns e to the mean cross-entropy of a piece, the end included."""
     score = tf.function(
@@ -101,16 +90,16 @@ def bleu_by_length(translate, sources, translations, references, corpus):
     """
     joined_sources, joined_references = evaluation.group(corpus.joined)
     joined = evaluation.translate_all(translate, joined_sources)
-    lists = sources + joined_sources, translations + joined
-    rows = zip(*lists, references + joined_references, strict=True)
-    rows = list(rows)
-    results = []
-    for label, lengths in LENGTHS.items():
-        chosen = [row[1:] for row in rows if len(row[0].split()) in lengths]
-        if chosen:
-            bleu = evaluation.bleu(*zip(*chosen, strict=True))
-            results.append({"words": label, "count": len(chosen), "bleu": bleu})
-    return results
+    rows = evaluation.bleu_by_length(
+        sources + joined_sources,
+        translations + joined,
+        references + joined_references,
+        LENGTHS,
+    )
+    return [
+        {"words": label, "count": count, "bleu": bleu}
+        for label, count, bleu in rows
+    ]
 
 
 def alignment_error_rates(model, corpus, gold):
