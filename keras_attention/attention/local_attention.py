@@ -20,6 +20,7 @@ from keras_attention.validation import check_positive
 
 
 WINDOWS = ("monotonic", "predictive")
+POSITION_SCALES = (False, "sqrt")
 
 
 class LocalMemory(NamedTuple):
@@ -76,6 +77,13 @@ class LocalAttention(Attention):
             needed there, and meant for no other of them.
         scale: False, `"learned"` or `"sqrt"`, for `"dot"` and `"general"`;
             see `DotScore`.
+        position_scale: False, or `"sqrt"`, which divides $v_p^\top \tanh(W_p
+            h_t)$ by the square root of its number of units; for local-p
+            alone. Both can learn the same places, but Adam moves every
+            weight of $v_p$ by about the learning rate in a step: with False
+            and many units their sum soon drives the place to an end of the
+            sentence, where the sigmoid is flat, and there it stays. Train
+            with `"sqrt"` unless the learning rate is low.
         probability: See `Attention`.
         dropout: See `Attention`.
         temperature: See `Attention`.
@@ -102,6 +110,7 @@ class LocalAttention(Attention):
         half_width: int = 10,
         units: int | None = None,
         scale: bool | str = False,
+        position_scale: bool | str = False,
         probability: str | Callable = "softmax",
         dropout: float = 0.0,
         temperature: float = 1.0,
@@ -113,11 +122,21 @@ class LocalAttention(Attention):
         super().__init__(layer, probability, dropout, temperature, **kwargs)
         check_choice("LocalAttention", "window", window, WINDOWS)
         check_positive("LocalAttention", "half_width", half_width)
+        check_choice(
+            "LocalAttention", "position_scale", position_scale, POSITION_SCALES
+        )
+        if position_scale and window == "monotonic":
+            raise ValueError(
+                f"`LocalAttention` received position_scale={position_scale!r} "
+                "with window='monotonic', which predicts no position. "
+                "Expected window='predictive', or no position_scale."
+            )
         self.score_name = score if isinstance(score, str) else None
         self.window = window
         self.half_width = half_width
         self.units = units
         self.scale = scale
+        self.position_scale = position_scale
 
     def build(self, input_shape):
         super().build(input_shape)
@@ -223,7 +242,10 @@ class LocalAttention(Attention):
             return ops.minimum(time, last + self.half_width), None
         place = self.position_output(self.position_hidden(query))
         dtype = keras.backend.result_type(place.dtype, "float32")
-        place = ops.sigmoid(ops.cast(ops.squeeze(place, -1), dtype))
+        place = ops.cast(ops.squeeze(place, -1), dtype)
+        if self.position_scale == "sqrt":
+            place = place * query.shape[-1] ** -0.5
+        place = ops.sigmoid(place)
         place = place * ops.cast(last + 1, dtype)  # Luong eq. 9
         center = ops.minimum(ops.cast(ops.floor(place), "int32"), last)
         return center, place - ops.cast(center, dtype)
@@ -246,4 +268,5 @@ class LocalAttention(Attention):
             "half_width": self.half_width,
             "units": self.units,
             "scale": self.scale,
+            "position_scale": self.position_scale,
         }

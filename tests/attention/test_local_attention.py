@@ -264,6 +264,25 @@ def test_predictive_window_can_be_checked_on_paper():
         )
 
 
+def test_scaled_place_is_that_of_smaller_weights(rng):
+    """With sqrt(13) times the weights of v_p it is where it was before."""
+    plain, scaled = (
+        built("general", "predictive", rng, dtype="float64", position_scale=how)
+        for how in (False, "sqrt")
+    )
+    for one, other in zip(scaled.weights, plain.weights, strict=True):
+        one.assign(other)
+    scaled.position_output.kernel.assign(
+        np.sqrt(QUERY_UNITS) * plain.position_output.kernel
+    )
+    inputs = draw("general", rng)
+    results = [
+        attention(inputs, return_attention_scores=True)
+        for attention in (scaled, plain)
+    ]
+    assert_same(*results, rtol=1e-7, atol=1e-9)
+
+
 # The window.
 
 
@@ -575,6 +594,11 @@ def test_no_tensor_holds_all_pairs_and_units(name, rng):
     ("arguments", "message"),
     [
         ({"window": "global"}, "Expected one of: 'monotonic', 'predictive'"),
+        ({"position_scale": True}, "Expected one of: False, 'sqrt'"),
+        (
+            {"position_scale": "sqrt", "window": "monotonic"},
+            "Expected window='predictive', or no position_scale",
+        ),
         ({"half_width": 0}, "Expected a positive integer"),
         ({"half_width": -1}, "Expected a positive integer"),
         ({"half_width": 2.5}, "Expected a positive integer"),
@@ -594,6 +618,8 @@ def test_wrong_arguments_say_what_is_expected(arguments, message):
 @pytest.mark.parametrize("name", ["additive", "general_learned"])
 def test_saved_layer_is_the_same(name, window, rng, tmp_path):
     arguments = {"probability": "sparsemax", "dropout": 0.3, "temperature": 0.7}
+    if window == "predictive":
+        arguments["position_scale"] = "sqrt"
     attention = make(name, window, 3, **arguments)
     inputs = keras.Input((None, QUERY_UNITS)), keras.Input((None, MEMORY_UNITS))
     model = keras.Model(inputs, attention(inputs, return_attention_scores=True))

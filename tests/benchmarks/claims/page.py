@@ -19,7 +19,7 @@ LUONG_ROWS = (
     "bahdanau-fixed",
     "bahdanau",
 )
-ALIGNED_ROWS = ("dot", "general", "concat", "local-m", "local-p", "bahdanau")
+ALIGNED_ROWS = (*LUONG, "bahdanau")
 MASK_ROWS = ("general", "general-unmasked", "bahdanau", "bahdanau-unmasked")
 COLORS = {
     "general": "tab:blue",
@@ -28,6 +28,7 @@ COLORS = {
     "concat": "tab:red",
     "local-m": "tab:purple",
     "local-p": "tab:brown",
+    "local-p-scaled": "tab:pink",
 }
 
 
@@ -103,18 +104,20 @@ def lengths_of(entries):
 
 
 def machines(rows):
-    """Names where the rows were trained, and with what."""
-    entries = [entry for entries in rows.values() for entry in entries]
-    lines = {
-        ", ".join(
-            [
+    """Tells where each row was trained, and with what."""
+    trained = {}
+    for name, entries in rows.items():
+        for entry in entries:
+            place = [
                 f"a core of {entry['processor']}",
-                *(f"{name} {v}" for name, v in entry["versions"].items()),
+                *(f"{part} {v}" for part, v in entry["versions"].items()),
+                f"seed {entry['seed']}",
             ]
-        )
-        for entry in entries
-    }
-    return "\n".join(f"- {line}" for line in sorted(lines))
+            trained.setdefault(", ".join(place), []).append(name)
+    return "\n".join(
+        f"- {place}: {', '.join(names)}"
+        for place, names in sorted(trained.items())
+    )
 
 
 def length_table(rows):

@@ -7,8 +7,9 @@ class Row(NamedTuple):
     """One translator.
 
     Attributes:
-        attention: "none", "dot", "general", "concat", "additive", "local-m"
-            or "local-p".
+        attention: "none", "dot", "general", "concat", "additive", "local-m",
+            "local-p", or "local-p-scaled", the same with
+            `position_scale="sqrt"`.
         order: "luong" attends with the new state, "bahdanau" with the one
             before the step.
         input_feeding: Whether the attentional state joins the next input;
@@ -28,7 +29,7 @@ class Row(NamedTuple):
     share: float = 1.0
 
 
-LUONG = ("dot", "general", "concat", "local-m", "local-p")
+LUONG = ("dot", "general", "concat", "local-m", "local-p", "local-p-scaled")
 
 ROWS = {
     "bahdanau": Row("additive", "bahdanau"),
@@ -39,6 +40,7 @@ ROWS = {
     "concat": Row("concat"),
     "local-m": Row("local-m"),
     "local-p": Row("local-p"),
+    "local-p-scaled": Row("local-p-scaled"),
     **{f"{name}-fed": Row(name, input_feeding=True) for name in LUONG},
     "general-tanh": Row("general", state="tanh"),
     "general-tanh-fed": Row("general", state="tanh", input_feeding=True),
@@ -50,6 +52,6 @@ ROWS = {
     ),
     **{
         f"phrases-{name}": Row(name, corpus="phrases", share=0.25)
-        for name in ("general", "local-m", "local-p")
+        for name in ("general", "local-m", "local-p", "local-p-scaled")
     },
 }

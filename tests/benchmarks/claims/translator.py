@@ -16,9 +16,16 @@ HALF_WIDTH = 5  # the D of local attention, in pieces
 def make_attention(name, units):
     if name == "additive":
         return keras_attention.BahdanauAttention(units)
-    if name.startswith("local"):
-        window = {"local-m": "monotonic", "local-p": "predictive"}[name]
-        return keras_attention.LocalAttention("general", window, HALF_WIDTH)
+    if name == "local-m":
+        return keras_attention.LocalAttention(
+            "general", "monotonic", HALF_WIDTH
+        )
+    if name.startswith("local-p"):
+        return keras_attention.LocalAttention(
+            "general",
+            half_width=HALF_WIDTH,
+            position_scale="sqrt" if name == "local-p-scaled" else False,
+        )
     if name == "concat":
         return keras_attention.LuongAttention("concat", units=units)
     # Of one vector, which is all that "none" sees, any score has weight 1.
