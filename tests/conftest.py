@@ -4,6 +4,7 @@ import backends
 import keras
 import numpy as np
 import pytest
+from choose_cases import choose_cases
 
 
 # Keras 3.16 will not hand masks on through recurrent layers any more
@@ -13,14 +14,24 @@ if os.environ.get("KERAS_ATTENTION_RNN_MASKS") == "dropped":
         getattr(keras.layers, _layer).compute_mask = lambda *_: None
 
 
+# JAX compiles for each case of a test, and one in so many is run there.
+ONE_CASE_IN = int(os.environ.get("KERAS_ATTENTION_ONE_CASE_IN", "1"))
+
+
 def pytest_configure(config):
     # Otherwise files with few tests come last, when tests run in processes.
     config.option.loadscopereorder = False
 
 
-def pytest_collection_modifyitems(items):
-    """Puts first what takes longest, so that in the end no process waits."""
-    items.sort(key=lambda item: "tutorials" not in item.path.parts)
+def pytest_collection_modifyitems(config, items):
+    chosen = choose_cases(items, ONE_CASE_IN)
+    kept = set(chosen)
+    others = [item for item in items if item not in kept]
+    config.hook.pytest_deselected(items=others)
+    # What takes longest comes first, so that in the end no process waits.
+    items[:] = sorted(
+        chosen, key=lambda item: "tutorials" not in item.path.parts
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,8 @@ from layer_catalogue import of_layer
 import keras_attention
 
 
+pytestmark = pytest.mark.every_case
+
 LAYERS = [name for name, entry in CATALOGUE.items() if entry.call]
 
 # Runs without the test's modules, so that nothing but the files is known.

@@ -44,6 +44,7 @@ def entries(name, title):
     return re.findall(r"^ {4}(\w+): ", section(name, title), re.MULTILINE)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_prints_what_it_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a picture is saved

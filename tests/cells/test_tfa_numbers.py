@@ -19,6 +19,8 @@ import reference_recurrent
 import keras_attention
 
 
+pytestmark = pytest.mark.every_case
+
 # What its tests draw, see tests/golden/make_tfa_golden.py.
 INPUTS = np.load(Path(__file__).parents[1] / "golden" / "tfa_inputs.npz")
 
