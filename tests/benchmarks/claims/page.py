@@ -10,12 +10,14 @@ from matplotlib.figure import Figure
 
 LENGTH_ROWS = ("bahdanau", "bahdanau-fixed", "general", "general-fixed")
 FED_ROWS = [f"{name}-fed" for name in LUONG]
+VARIANTS = [
+    f"general-{name}{fed}" for name in ("wide", "tanh") for fed in ("", "-fed")
+]
 LUONG_ROWS = (
     "general-fixed",
     *LUONG,
     *FED_ROWS,
-    "general-tanh",
-    "general-tanh-fed",
+    *VARIANTS,
     "bahdanau-fixed",
     "bahdanau",
 )
@@ -170,8 +172,7 @@ def alignment_table(rows):
     names = [
         *ALIGNED_ROWS,
         *FED_ROWS,
-        "general-tanh",
-        "general-tanh-fed",
+        *VARIANTS,
         *(name for name, row in ROWS.items() if row.corpus == "phrases"),
     ]
     lines = [

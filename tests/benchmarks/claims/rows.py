@@ -15,6 +15,9 @@ class Row(NamedTuple):
         input_feeding: Whether the attentional state joins the next input;
             for "luong" alone, since "bahdanau" always feeds the context.
         state: What joins hidden state and context: "residual" or "tanh".
+        embedding_std: What the embeddings begin with, a normal distribution
+            of this standard deviation; None for the default of Keras, uniform
+            from -0.05 to 0.05.
         masks: Whether encoder, attention and decoder are told what is padding.
         corpus: "tatoeba", or "phrases", the built-in corpus.
         share: What it takes of the time given for a row.
@@ -24,6 +27,7 @@ class Row(NamedTuple):
     order: str = "luong"
     input_feeding: bool = False
     state: str = "residual"
+    embedding_std: float | None = None
     masks: bool = True
     corpus: str = "tatoeba"
     share: float = 1.0
@@ -44,6 +48,8 @@ ROWS = {
     **{f"{name}-fed": Row(name, input_feeding=True) for name in LUONG},
     "general-tanh": Row("general", state="tanh"),
     "general-tanh-fed": Row("general", state="tanh", input_feeding=True),
+    "general-wide": Row("general", embedding_std=1.0),
+    "general-wide-fed": Row("general", input_feeding=True, embedding_std=1.0),
     "bahdanau-unmasked": Row("additive", "bahdanau", masks=False),
     "general-unmasked": Row("general", masks=False),
     # The built-in corpus is learned in a fraction of the time.

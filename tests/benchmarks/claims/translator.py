@@ -47,6 +47,15 @@ def make_cell(row, units):
     )
 
 
+def make_embedding(row, vocabulary_size, units):
+    initializer = "uniform"
+    if row.embedding_std:
+        initializer = keras.initializers.RandomNormal(stddev=row.embedding_std)
+    return keras.layers.Embedding(
+        vocabulary_size, units, embeddings_initializer=initializer
+    )
+
+
 class Encoder(keras.layers.Layer):
     """Reads the source in both directions.
 
@@ -57,7 +66,7 @@ class Encoder(keras.layers.Layer):
     def __init__(self, row, vocabulary_size, units, dropout):
         super().__init__()
         self.row = row
-        self.embedding = keras.layers.Embedding(vocabulary_size, units)
+        self.embedding = make_embedding(row, vocabulary_size, units)
         self.dropout = keras.layers.Dropout(dropout)
         # Memory and query are equally wide, which the dot score needs.
         gru = keras.layers.GRU(
@@ -84,7 +93,7 @@ class Translator(keras.Model):
         source_size, target_size = vocabulary_sizes
         self.encoder = Encoder(row, source_size, units, dropout)
         self.decoder = keras_attention.AttentionDecoder(
-            keras.layers.Embedding(target_size, units),
+            make_embedding(row, target_size, units),
             keras_attention.AttentionRNN(
                 make_cell(row, units), return_sequences=True
             ),
