@@ -245,7 +245,7 @@ def plot_lengths(rows, path):
 
 def plot_losses(rows, path):
     """Draws how the training loss falls, over the steps and over the time."""
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = Figure(figsize=(9, 5), layout="constrained")
     by_steps, by_time = figure.subplots(1, 2, sharey=True)
     start_axes(by_steps, xlabel="steps", ylabel="cross-entropy of a piece")
     start_axes(by_time, xlabel="minutes of one core")
@@ -265,5 +265,10 @@ def plot_losses(rows, path):
     by_steps.xaxis.set_major_formatter("{x:,.0f}")
     by_steps.yaxis.set_major_formatter("{x:g}")
     by_steps.yaxis.set_minor_formatter("{x:g}")
-    by_time.legend(frameon=False, ncols=2)
+    figure.legend(
+        *by_time.get_legend_handles_labels(),
+        loc="outside lower center",
+        frameon=False,
+        ncols=5,
+    )
     figure.savefig(path, dpi=150)
