@@ -52,7 +52,8 @@ class NextTokens:
         """
         is_padding = ops.arange(self._logits.shape[-1]) == self._padding_token
         frozen = ops.where(is_padding, 0.0, MASKED_SCORE)
-        return ops.where(self._finished, frozen, self._normalize(self._allowed))
+        normalized = self._allowed - self._log_total()
+        return ops.where(self._finished, frozen, normalized)
 
     def most_probable(self, count: int | None):
         """Returns the most probable tokens, the fewer the faster.
@@ -70,16 +71,27 @@ class NextTokens:
         vocabulary_size = self._logits.shape[-1]
         count = min(count or vocabulary_size, vocabulary_size)
         best, tokens = top_k(self._allowed, count)
+        # If all tokens are allowed, the first of these is the greatest of all.
+        all_allowed = self._allowed is self._logits
+        known = (best[:, :1], tokens[:, :1]) if all_allowed else ()
+        best = best - self._log_total(*known)
         first = ops.arange(count) == 0
-        tokens = ops.where(self._finished & first, self._padding_token, tokens)
         frozen = ops.where(first, 0.0, MASKED_SCORE)
-        best = ops.where(self._finished, frozen, self._normalize(best))
-        return best, tokens
+        return (
+            ops.where(self._finished, frozen, best),
+            ops.where(self._finished & first, self._padding_token, tokens),
+        )
 
-    def _normalize(self, logits):
-        # The log of the sum of exponentials, by way of the greatest
-        # probability, since backends have a fast softmax.
-        greatest = ops.max(self._logits, axis=-1, keepdims=True)
+    def _log_total(self, greatest=None, position=None):
+        """The log of the sum of exponentials, `(rows, 1)`.
+
+        By way of the greatest logit, of which backends, having a fast
+        softmax, soon know the probability.
+        """
         probabilities = ops.softmax(self._logits, axis=-1)
-        probability = ops.max(probabilities, axis=-1, keepdims=True)
-        return logits - (greatest - ops.log(probability))
+        if position is None:
+            greatest = ops.max(self._logits, axis=-1, keepdims=True)
+            probability = ops.max(probabilities, axis=-1, keepdims=True)
+        else:
+            probability = ops.take_along_axis(probabilities, position, axis=-1)
+        return greatest - ops.log(probability)

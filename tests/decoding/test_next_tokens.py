@@ -50,11 +50,19 @@ def test_log_probabilities_are_those_of_the_model_or_none(mode, rng):
 
 @pytest.mark.parametrize("mode", TWO_MODES)
 @pytest.mark.parametrize("count", [1, 2, 7, 11, 13, None])
-def test_most_probable_are_the_first_of_all_in_order(count, mode, rng):
+@pytest.mark.parametrize("all_allowed", [True, False])
+def test_most_probable_are_the_first_of_all_in_order(
+    all_allowed, count, mode, rng
+):
     logits, finished, forbidden = draw(rng)
+    if all_allowed:
+        forbidden[:] = False
     received, tokens = in_mode(
         lambda *inputs: NextTokens(
-            inputs[0], inputs[1], PADDING, inputs[2]
+            inputs[0],
+            inputs[1],
+            PADDING,
+            None if all_allowed else inputs[2],
         ).most_probable(count),
         mode,
     )(logits, finished, forbidden)
@@ -74,6 +82,19 @@ def test_most_probable_are_the_first_of_all_in_order(count, mode, rng):
     )
     for row in range(ROWS):
         assert len(set(tokens[row][real[row]])) == real[row].sum()
+
+
+@pytest.mark.parametrize("forbidden", [None, [[True, False, False, False]]])
+def test_improbable_tokens_keep_their_log_probability(forbidden):
+    """Also where the probability itself is 0 in float32."""
+    logits = np.array([[-1e4, 1e4, 0, -200], [-1e4, -300, 0, -200]], "float32")
+    received, tokens = NextTokens(
+        logits, np.zeros(2, bool), PADDING, forbidden
+    ).most_probable(3)
+    np.testing.assert_array_equal(tokens, [[1, 2, 3], [2, 3, 1]])
+    np.testing.assert_array_equal(
+        received, [[0, -1e4, -1.02e4], [0, -200, -300]]
+    )
 
 
 @pytest.mark.parametrize("mode", TWO_MODES)
