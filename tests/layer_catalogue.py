@@ -305,6 +305,7 @@ CATALOGUE = {
             "half_width": 2,
             "units": ATTENTION_UNITS,
             "scale": False,
+            "position_scale": "sqrt",
             "probability": "softmax",
             "dropout": 0.3,
             "temperature": 0.7,

@@ -15,7 +15,7 @@ from processes import tutorial
 
 pytestmark = pytest.mark.slow
 
-OPTIONS = ["--sentences", "6400", "--units", "16", "--dropout", "0"]
+OPTIONS = ["--sentences", "1280", "--units", "16", "--dropout", "0"]
 
 
 def losses(output):
