@@ -11,20 +11,19 @@ import keras_attention
 
 
 HALF_WIDTH = 5  # the D of local attention, in pieces
+LOCAL = {
+    "local-m": {"window": "monotonic"},
+    "local-p": {"window": "predictive"},
+    "local-p-scaled": {"window": "predictive", "position_scale": "sqrt"},
+}
 
 
 def make_attention(name, units):
     if name == "additive":
         return keras_attention.BahdanauAttention(units)
-    if name == "local-m":
+    if name in LOCAL:
         return keras_attention.LocalAttention(
-            "general", "monotonic", HALF_WIDTH
-        )
-    if name.startswith("local-p"):
-        return keras_attention.LocalAttention(
-            "general",
-            half_width=HALF_WIDTH,
-            position_scale="sqrt" if name == "local-p-scaled" else False,
+            "general", half_width=HALF_WIDTH, **LOCAL[name]
         )
     if name == "concat":
         return keras_attention.LuongAttention("concat", units=units)
