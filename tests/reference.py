@@ -50,12 +50,12 @@ def additive_score(
 
 
 def dot_score(query, memory):
-    """q . h. Luong et al. (2015), eq. 8, first line."""
+    """q . h. Luong et al. (2015), section 3.1, first score."""
     return _each_pair(query, memory, lambda q, h: q @ h)
 
 
 def general_score(query, memory, kernel):
-    """q . W h. Luong et al. (2015), eq. 8, second line.
+    """q . W h. Luong et al. (2015), section 3.1, second score.
 
     The kernel is (memory units, query units): W h is `h @ kernel`.
     """
@@ -64,7 +64,7 @@ def general_score(query, memory, kernel):
 
 
 def concat_score(query, memory, kernel, direction):
-    """v . tanh(W [q; h]). Luong et al. (2015), eq. 8, third line.
+    """v . tanh(W [q; h]). Luong et al. (2015), section 3.1, third score.
 
     The kernel is (query units + memory units, hidden units).
     """

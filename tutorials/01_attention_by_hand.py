@@ -161,7 +161,7 @@ assert_same(softmax(large), attention.normalize(large[None, None]))
 query = numbers(1.0, 0.5)
 
 # %% [markdown]
-# **Dot** (Luong eq. 8, first line): $e_i = s^\top h_i$. No weights; query and
+# **Dot** (Luong, section 3.1): $e_i = s^\top h_i$. No weights; query and
 # memory must be equally wide.
 
 # %%
@@ -223,7 +223,7 @@ additive_keys = score.project(memory[None])
 assert_same(additive, score(query[None, None], additive_keys))
 
 # %% [markdown]
-# **Concat** (Luong eq. 8, third line): $e_i = v_a^\top \tanh(W_a [s; h_i])$.
+# **Concat** (Luong, section 3.1): $e_i = v_a^\top \tanh(W_a [s; h_i])$.
 # With $W_a$ and $U_a$ of the additive score side by side as its one matrix,
 # it is the additive score: the two differ in how they are written down.
 

@@ -123,7 +123,7 @@ def print_table(header, rows):
 # | the attention | `BahdanauAttention` | `LuongAttention` |
 #
 # Bahdanau: appendix A.1.2 (score and query) and A.2.2 (step and output).
-# Luong: section 3.1 (query and scores, eq. 8), section 3, eq. 5 (output), and
+# Luong: section 3.1 (query, eq. 7, and scores), section 3, eq. 5 (output), and
 # section 3.3 (input feeding, `input_feeding=True`). The scores:
 #
 # - additive: $e_{ti} = v_a^\top \tanh(W_a s + U_a h_i)$, `AdditiveScore`;

@@ -17,7 +17,7 @@ class LuongAttention(Attention):
     $$a_t(s) = \mathrm{softmax}_s(\mathrm{score}(h_t, \bar h_s)), \quad
     c_t = \sum_s a_t(s)\, \bar h_s$$
 
-    Source: Luong et al. (2015), section 3.1, eqs. 7 and 8,
+    Source: Luong et al. (2015), section 3.1, eq. 7 and the scores below it,
     https://arxiv.org/abs/1508.04025. Their $h_t$ is our `query`, their
     $\bar h$ is our `value`, their alignment vector $a_t$ is what Keras calls
     attention scores.

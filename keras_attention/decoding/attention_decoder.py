@@ -15,6 +15,7 @@ from keras_attention.decoding.decode import decode
 from keras_attention.decoding.greedy_search import GreedySearch
 from keras_attention.decoding.sample_inputs import check_sampling_probability
 from keras_attention.decoding.sample_inputs import sample_inputs
+from keras_attention.decoding.score_tokens import score_tokens
 from keras_attention.decoding.strategy import DecodingStrategy
 from keras_attention.decoding.strategy import check_strategy
 from keras_attention.masking import attached_mask
@@ -377,38 +378,15 @@ class AttentionDecoder(keras.layers.Layer):
             print(scores.shape)  # (2,)
             ```
         """
-        tokens = ops.cast(tokens, "int32")
-        if len(tokens.shape) not in (2, 3):
-            raise ValueError(
-                "`AttentionDecoder.score` received tokens of shape "
-                f"{tuple(tokens.shape)}. Expected (batch, length), or (batch, "
-                "num_sequences, length)."
-            )
-        if len(tokens.shape) == 3:
-            num_sequences = ops.shape(tokens)[1]
-            if memory_mask is None:
-                memory_mask = tree.map_structure(attached_mask, memory)
-            memory, memory_mask, initial_state = repeat_rows(
-                (memory, memory_mask, initial_state), num_sequences
-            )
-        shape = ops.shape(tokens)[:-1]
-        tokens = ops.reshape(tokens, (-1, ops.shape(tokens)[-1]))
-        is_end = ops.cast(ops.equal(tokens, end_token), "int32")
-        counts = ops.cumsum(is_end, axis=-1) - is_end == 0  # rows length
-        start = ops.full_like(tokens[:, :1], start_token)
-        logits = self(
-            ops.concatenate([start, tokens[:, :-1]], axis=-1),
+        return score_tokens(
+            self,
+            tokens,
             memory,
-            initial_state=initial_state,
-            mask=counts,
-            memory_mask=memory_mask,
+            memory_mask,
+            initial_state,
+            start_token,
+            end_token,
         )
-        if isinstance(logits, tuple):
-            logits, *_ = logits
-        logits = ops.cast(logits, "float32")
-        chosen = ops.take_along_axis(logits, tokens[..., None], axis=-1)
-        costs = chosen[..., 0] - ops.logsumexp(logits, axis=-1)
-        return ops.reshape(ops.sum(ops.where(counts, costs, 0.0), -1), shape)
 
     def compute_output_spec(
         self,

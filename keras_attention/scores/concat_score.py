@@ -16,7 +16,7 @@ class ConcatScore(Score):
 
     $$\mathrm{score}(h_t, \bar h_s) = v_a^\top \tanh(W_a [h_t; \bar h_s])$$
 
-    Source: Luong et al. (2015), section 3.1, eq. 8, third line,
+    Source: Luong et al. (2015), section 3.1, the third score below eq. 7,
     https://arxiv.org/abs/1508.04025. Their $h_t$ is our `query`, their
     $\bar h_s$ is one row of `memory`.
 

@@ -17,7 +17,7 @@ class DotScore(Score):
 
     $$\mathrm{score}(h_t, \bar h_s) = h_t^\top \bar h_s$$
 
-    Source: Luong et al. (2015), section 3.1, eq. 8, first line,
+    Source: Luong et al. (2015), section 3.1, the first score below eq. 7,
     https://arxiv.org/abs/1508.04025. Their $h_t$ is our `query`, their
     $\bar h_s$ is one row of `memory`.
 

@@ -16,7 +16,7 @@ class GeneralScore(Score):
 
     $$\mathrm{score}(h_t, \bar h_s) = h_t^\top W_a \bar h_s$$
 
-    Source: Luong et al. (2015), section 3.1, eq. 8, second line,
+    Source: Luong et al. (2015), section 3.1, the second score below eq. 7,
     https://arxiv.org/abs/1508.04025. Their $h_t$ is our `query`, their
     $\bar h_s$ is one row of `memory`. $W_a \bar h_s$ does not depend on the
     query, so `project` computes it once.
