@@ -15,7 +15,8 @@ from processes import tutorial
 
 pytestmark = pytest.mark.slow
 
-OPTIONS = ["--sentences", "1280", "--units", "16", "--dropout", "0"]
+OPTIONS = ["--sentences", "1280", "--epochs", "2", "--units", "16"]
+OPTIONS += ["--dropout", "0"]
 
 
 def losses(output):
