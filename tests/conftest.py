@@ -1,5 +1,12 @@
 import os
 
+
+# As many tests run at a time as there are cores, and their tensors are small:
+# with a thread each they take less time.
+for _name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+# ruff: noqa: E402  the threads come first
 import backends
 import keras
 import numpy as np
