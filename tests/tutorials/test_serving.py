@@ -12,6 +12,8 @@ import tensorflow_text  # noqa: F401
 from processes import TUTORIALS
 from processes import run
 
+from keras_attention.datasets import spanish_english
+
 
 pytestmark = pytest.mark.slow
 LINES = hostile.hostile_lines(1000)
@@ -86,6 +88,13 @@ def test_line_is_translated_alone_as_in_a_batch(signatures, name):
     alone = translate(signatures, name, lines, batch_size=1)
     together = translate(signatures, name, lines)
     assert alone == together
+
+
+def test_whole_test_part_is_translated_one_by_one_as_in_batches(signatures):
+    *_, test = spanish_english.load_data("phrases")
+    lines = [source.encode() for source, _ in test]
+    alone = translate(signatures, "serving_default", lines, batch_size=1)
+    assert translate(signatures, "serving_default", lines) == alone
 
 
 @pytest.mark.parametrize("name", SEARCHES)
