@@ -685,13 +685,14 @@ LABEL_SMOOTHING = 0.1
 
 
 def smoothed_loss(logits, labels, share):
-    logits = tf.cast(logits, tf.float32)
     weights = tf.cast(labels != PADDING, tf.float32) * share[:, None]
-    right = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-    total = tf.reduce_logsumexp(logits, axis=-1)
-    every = total - tf.reduce_mean(logits, axis=-1)  # mean over all words
-    loss = (1 - LABEL_SMOOTHING) * right + LABEL_SMOOTHING * every
-    return tf.reduce_sum(loss * weights)
+    every = LABEL_SMOOTHING / english_size  # what each word gets
+    wanted = tf.one_hot(
+        labels, english_size, 1 - LABEL_SMOOTHING + every, every
+    )
+    logits = tf.cast(logits, tf.float32)
+    losses = tf.nn.softmax_cross_entropy_with_logits(wanted, logits)
+    return tf.reduce_sum(losses * weights)
 
 
 # %% [markdown]

@@ -13,7 +13,6 @@ from keras_attention.datasets import spanish_english
 PADDING, START, END, UNKNOWN = range(4)
 VOCABULARY_SIZES = {"phrases": 1000, "tatoeba": 4000}
 BATCH_SIZE = 64
-MOST_JOINED = 4
 
 
 class Corpus(NamedTuple):
@@ -22,12 +21,20 @@ class Corpus(NamedTuple):
     train: list[tuple[str, str]]
     test: list[tuple[str, str]]
     joined: list[tuple[str, str]]  # 2, 3 and 4 pairs of the test part
+    longer: list[tuple[str, str]]  # 5 to 8 of them, for "tatoeba" alone
     spanish: sentencepiece.SentencePieceProcessor
     english: sentencepiece.SentencePieceProcessor
 
 
-def load_corpus(name, data, folder):
-    """Loads a corpus; its pieces are learned once and kept in a folder."""
+def load_corpus(name, data, folder, most_joined=4):
+    """Loads a corpus; its pieces are learned once and kept in a folder.
+
+    Args:
+        name: "tatoeba" or "phrases".
+        data: The Tatoeba zip, text or folder, or None.
+        folder: Where the pieces are kept.
+        most_joined: How many pairs in a row the longest of "tatoeba" are.
+    """
     train, _, test = spanish_english.load_data(name, path=data)
     sides = zip(("spanish", "english"), zip(*train, strict=True), strict=True)
     processors = {
@@ -36,14 +43,12 @@ def load_corpus(name, data, folder):
         )
         for language, sentences in sides
     }
-    joined = [
-        pair
-        for count in range(2, MOST_JOINED + 1)
-        for pair in join(test, [count] * 500)
-    ]
+    joined = join_each(test, range(2, 5), 500)
+    longer = []
     if name == "tatoeba":  # for the question how length matters
-        train = mix(train)
-    return Corpus(train, test, joined, **processors)
+        train = mix(train, most_joined)
+        longer = join_each(test, range(5, 9), 250)
+    return Corpus(train, test, joined, longer, **processors)
 
 
 def load_pieces(sentences, vocabulary_size, path):
@@ -81,15 +86,20 @@ def join(pairs, counts):
     ]
 
 
-def mix(pairs):
+def join_each(pairs, counts, number):
+    """Joins so many times as many pairs as each count says."""
+    return [pair for count in counts for pair in join(pairs, [count] * number)]
+
+
+def mix(pairs, most_joined):
     """Joins some pairs of a training part: 3 of 10 sources are longer.
 
     A corpus of single sentences teaches that all ends with the first full
     stop, whatever a decoder could look at beyond it.
     """
-    shares = [0.7] + [0.3 / (MOST_JOINED - 1)] * (MOST_JOINED - 1)
+    shares = [0.7] + [0.3 / (most_joined - 1)] * (most_joined - 1)
     counts = np.random.default_rng(0).choice(
-        np.arange(1, MOST_JOINED + 1), size=len(pairs), p=shares
+        np.arange(1, most_joined + 1), size=len(pairs), p=shares
     )
     return join(pairs, counts)
 

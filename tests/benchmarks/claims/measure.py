@@ -20,6 +20,11 @@ LENGTHS = {
     "21-30": range(21, 31),
     "31+": range(31, sys.maxsize),
 }
+LONGER = {
+    "31-40": range(31, 41),
+    "41-50": range(41, 51),
+    "51+": range(51, sys.maxsize),
+}
 TOKENS = tf.TensorSpec([None, None], tf.int32)
 
 
@@ -47,6 +52,7 @@ def measure(model, corpus, gold):
         "bleu_by_length": bleu_by_length(
             translate, sources, translations, references, corpus
         ),
+        "bleu_of_longer": bleu_of_longer(translate, corpus),
         "alignment_error_rate": alignment_error_rates(model, corpus, gold),
     }
 
@@ -96,6 +102,19 @@ def bleu_by_length(translate, sources, translations, references, corpus):
         references + joined_references,
         LENGTHS,
     )
+    return as_entries(rows)
+
+
+def bleu_of_longer(translate, corpus):
+    """The same for sources longer than most that are trained on."""
+    sources, references = evaluation.group(corpus.longer)
+    translations = evaluation.translate_all(translate, sources)
+    return as_entries(
+        evaluation.bleu_by_length(sources, translations, references, LONGER)
+    )
+
+
+def as_entries(rows):
     return [
         {"words": label, "count": count, "bleu": bleu}
         for label, count, bleu in rows

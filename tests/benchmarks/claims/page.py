@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 
 
 LENGTH_ROWS = ("bahdanau", "bahdanau-fixed", "general", "general-fixed")
+LENGTH_PAIRS = (LENGTH_ROWS[:2], LENGTH_ROWS[2:])
+LONG_ROWS = [f"{name}-long" for name in LENGTH_ROWS]
 FED_ROWS = [f"{name}-fed" for name in LUONG]
 VARIANTS = [
     f"general-{name}{fed}" for name in ("wide", "tanh") for fed in ("", "-fed")
@@ -89,19 +91,19 @@ def available(names, rows):
     return [name for name in names if name in rows]
 
 
-def lengths_of(entries):
+def lengths_of(entries, name="bleu_by_length"):
     """Returns the BLEU of every seed for each length, and its sentences."""
+    parts = [part for entry in entries for part in entry.get(name, ())]
     return {
         part["words"]: (
             part["count"],
             [
                 other["bleu"]
-                for entry in entries
-                for other in entry["bleu_by_length"]
+                for other in parts
                 if other["words"] == part["words"]
             ],
         )
-        for part in entries[0]["bleu_by_length"]
+        for part in parts
     }
 
 
@@ -125,10 +127,32 @@ def machines(rows):
 def length_table(rows):
     names = available(LENGTH_ROWS, rows)
     columns = {name: lengths_of(rows[name]) for name in names}
+    pairs = [pair for pair in LENGTH_PAIRS if set(pair) <= set(names)]
     lines = []
     for words, (count, _) in columns[names[0]].items():
-        scores = [cell(columns[name][words][1]) for name in names]
-        lines.append([words, f"{count:,}", *scores])
+        scores = {name: columns[name][words][1] for name in names}
+        kept = [np.mean(scores[b]) / np.mean(scores[a]) for a, b in pairs]
+        lost = [f"{100 * (1 - share):.0f} %" for share in kept]
+        lines.append([words, f"{count:,}", *map(cell, scores.values()), *lost])
+    header = ["words in the source", "sentences", *names]
+    header += [f"{name}, lost without attention" for name, _ in pairs]
+    return markdown(header, lines)
+
+
+def longer_table(rows):
+    lengths = {
+        name: lengths_of(rows[name], "bleu_of_longer")
+        for name in available([*LENGTH_ROWS, *LONG_ROWS], rows)
+    }
+    names = [name for name, known in lengths.items() if known]
+    lines = [
+        [
+            words,
+            f"{count:,}",
+            *(cell(lengths[name][words][1]) for name in names),
+        ]
+        for words, (count, _) in lengths[names[0]].items()
+    ]
     return markdown(["words in the source", "sentences", *names], lines)
 
 
@@ -208,6 +232,7 @@ def mask_table(rows):
 TABLES = {
     "machines": machines,
     "length": length_table,
+    "longer": longer_table,
     "luong": luong_table,
     "alignment": alignment_table,
     "masks": mask_table,
@@ -221,25 +246,45 @@ def start_axes(ax, **labels):
 
 
 def base_of(name):
-    return name.partition("-f")[0].partition("-t")[0]
+    """Returns the row whose color a row has."""
+    for ending in ("-long", "-fixed", "-fed"):
+        name = name.removesuffix(ending)
+    return name
 
 
 def plot_lengths(rows, path):
     """Draws BLEU over the length of the source, with and without attention."""
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    ax = figure.subplots()
-    start_axes(ax, xlabel="words in the source", ylabel="BLEU")
-    for name in available(LENGTH_ROWS, rows):
-        lengths = lengths_of(rows[name])
-        ax.plot(
-            list(lengths),
-            [np.mean(scores) for _, scores in lengths.values()],
-            "o--" if name.endswith("fixed") else "o-",
-            color=COLORS[base_of(name)],
-            label=name,
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, names, most in zip(
+        axes, (LENGTH_ROWS, LONG_ROWS), ("four", "eight"), strict=True
+    ):
+        start_axes(
+            ax,
+            xlabel="words in the source",
+            title=f"trained with up to {most} sentences in a row",
         )
-    ax.set_ylim(bottom=0)
-    ax.legend(frameon=False)
+        for name in available(names, rows):
+            lengths = lengths_of(rows[name])
+            longer = lengths_of(rows[name], "bleu_of_longer")
+            if longer:  # these tell the last of the others apart
+                lengths.popitem()
+            lengths |= longer
+            ax.plot(
+                list(lengths),
+                [np.mean(scores) for _, scores in lengths.values()],
+                "o--" if "fixed" in name else "o-",
+                color=COLORS[base_of(name)],
+                label=name,
+            )
+        ax.set_ylim(bottom=0)
+    axes[0].set_ylabel("BLEU")
+    figure.legend(
+        *axes[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        frameon=False,
+        ncols=4,
+    )
     figure.savefig(path, dpi=150)
 
 

@@ -20,6 +20,8 @@ class Row(NamedTuple):
             from -0.05 to 0.05.
         masks: Whether encoder, attention and decoder are told what is padding.
         corpus: "tatoeba", or "phrases", the built-in corpus.
+        most_joined: Of how many sentences the longest sources of "tatoeba"
+            are made in training.
         share: What it takes of the time given for a row.
     """
 
@@ -30,6 +32,7 @@ class Row(NamedTuple):
     embedding_std: float | None = None
     masks: bool = True
     corpus: str = "tatoeba"
+    most_joined: int = 4
     share: float = 1.0
 
 
@@ -47,6 +50,10 @@ ROWS = {
     "general-wide-fed": Row("general", input_feeding=True, embedding_std=1.0),
     "bahdanau-unmasked": Row("additive", "bahdanau", masks=False),
     "general-unmasked": Row("general", masks=False),
+    "bahdanau-long": Row("additive", "bahdanau", most_joined=8),
+    "bahdanau-fixed-long": Row("none", "bahdanau", most_joined=8),
+    "general-long": Row("general", most_joined=8),
+    "general-fixed-long": Row("none", most_joined=8),
     # The built-in corpus is learned in a fraction of the time.
     "phrases-bahdanau": Row(
         "additive", "bahdanau", corpus="phrases", share=0.25

@@ -116,7 +116,7 @@ def run(row, seed, minutes, data, gold, folder, core):
     row = ROWS[row]
     if row.corpus == "phrases":  # which is built in
         data = gold = None
-    corpus = load_corpus(row.corpus, data, Path(folder))
+    corpus = load_corpus(row.corpus, data, Path(folder), row.most_joined)
     model = Translator(
         row,
         (corpus.spanish.vocab_size(), corpus.english.vocab_size()),
