@@ -46,7 +46,7 @@ import time
 from pathlib import Path
 
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # only what concerns us
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # only what concerns us
 
 # %% [markdown]
 # The rest comes from TensorFlow, Keras and this library; SentencePiece

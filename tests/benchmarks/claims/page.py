@@ -135,7 +135,7 @@ def length_table(rows):
         lost = [f"{100 * (1 - share):.0f} %" for share in kept]
         lines.append([words, f"{count:,}", *map(cell, scores.values()), *lost])
     header = ["words in the source", "sentences", *names]
-    header += [f"{name}, lost without attention" for name, _ in pairs]
+    header += [f"{name}, lost" for name, _ in pairs]
     return markdown(header, lines)
 
 
