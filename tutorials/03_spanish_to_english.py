@@ -46,14 +46,14 @@ import time
 from pathlib import Path
 
 
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # only what concerns us
-
 # %% [markdown]
 # The rest comes from TensorFlow, Keras and this library; SentencePiece
 # splits sentences into pieces. `evaluation.py`, beside this file, measures
 # translations with sacreBLEU and draws the curves.
 
 # %%
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # only what concerns us
+
 import evaluation
 import keras
 import numpy as np

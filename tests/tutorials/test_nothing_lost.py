@@ -129,7 +129,9 @@ def test_full_disk_is_said_and_leaves_the_last_checkpoint(stopped, tmp_path):
     assert after.keys() == before.keys()
     for name, value in before.items():
         np.testing.assert_array_equal(after[name], value, err_msg=name)
-    assert step_gone_on_from(train(tutorial(output, *OPTIONS))) > 0
+    mended = finish(output)
+    assert mended.returncode == 0, mended.stdout + mended.stderr
+    assert step_gone_on_from(mended.stdout) > 0
 
 
 def test_folder_that_cannot_be_written_is_said(tmp_path):

@@ -26,7 +26,7 @@ class Corpus(NamedTuple):
     english: sentencepiece.SentencePieceProcessor
 
 
-def load_corpus(name, data, folder, most_joined=4):
+def load_corpus(name, data, folder, most_joined):
     """Loads a corpus; its pieces are learned once and kept in a folder.
 
     Args:

@@ -124,36 +124,42 @@ def machines(rows):
     )
 
 
+def by_length(columns):
+    """Yields words, number of sentences, and the BLEU of every row.
+
+    Args:
+        columns: What `lengths_of` returns, for the name of each row.
+    """
+    for words, (count, _) in next(iter(columns.values()), {}).items():
+        scores = {name: known[words][1] for name, known in columns.items()}
+        yield words, f"{count:,}", scores
+
+
 def length_table(rows):
     names = available(LENGTH_ROWS, rows)
     columns = {name: lengths_of(rows[name]) for name in names}
     pairs = [pair for pair in LENGTH_PAIRS if set(pair) <= set(names)]
     lines = []
-    for words, (count, _) in columns[names[0]].items():
-        scores = {name: columns[name][words][1] for name in names}
+    for words, count, scores in by_length(columns):
         kept = [np.mean(scores[b]) / np.mean(scores[a]) for a, b in pairs]
         lost = [f"{100 * (1 - share):.0f} %" for share in kept]
-        lines.append([words, f"{count:,}", *map(cell, scores.values()), *lost])
+        lines.append([words, count, *map(cell, scores.values()), *lost])
     header = ["words in the source", "sentences", *names]
     header += [f"{name}, lost" for name, _ in pairs]
     return markdown(header, lines)
 
 
 def longer_table(rows):
-    lengths = {
+    columns = {
         name: lengths_of(rows[name], "bleu_of_longer")
         for name in available([*LENGTH_ROWS, *LONG_ROWS], rows)
     }
-    names = [name for name, known in lengths.items() if known]
+    columns = {name: known for name, known in columns.items() if known}
     lines = [
-        [
-            words,
-            f"{count:,}",
-            *(cell(lengths[name][words][1]) for name in names),
-        ]
-        for words, (count, _) in lengths[names[0]].items()
+        [words, count, *map(cell, scores.values())]
+        for words, count, scores in by_length(columns)
     ]
-    return markdown(["words in the source", "sentences", *names], lines)
+    return markdown(["words in the source", "sentences", *columns], lines)
 
 
 def luong_table(rows):
