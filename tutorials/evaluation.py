@@ -6,8 +6,10 @@ compared with all of them.
 """
 
 import json
+import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +23,9 @@ from sacrebleu.metrics import CHRF
 from keras_attention.datasets import spanish_english
 
 
-SIGNATURES = ("serving_default", "beam_search", "align")
+SIGNATURES = "serving_default", "beam_search", "align", "count_pieces"
 BATCH_SIZE = 64
+BATCHES_AT_ONCE = os.cpu_count() or 1
 COLOR = "tab:blue"
 WORDS = {
     "up to 5": range(6),
@@ -42,20 +45,38 @@ def group(pairs):
     return list(grouped), list(grouped.values())
 
 
-def translate_all(translate, sentences, batch_size=BATCH_SIZE, order=None):
+def longest_first(lengths):
+    """Lists positions, those of the greatest lengths first."""
+    return np.argsort(-np.asarray(lengths), kind="stable")
+
+
+def translate_all(
+    translate, sentences, batch_size=BATCH_SIZE, order=None, map_batches=map
+):
     """Translates sentences of similar length together; keeps their order.
 
-    Batches are made in another `order`, positions of sentences, if given.
+    Args:
+        translate: A function of a batch of strings.
+        sentences: Strings.
+        batch_size: Integer.
+        order: Positions of sentences, the order to make batches in; if None
+            those of the most characters come first.
+        map_batches: Works as `map`, which takes one batch after the other;
+            that of a pool takes several at a time.
     """
     if order is None:
-        lengths = [len(sentence) for sentence in sentences]
-        order = np.argsort(lengths, kind="stable")
-    translations = [""] * len(sentences)
-    for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
+        order = longest_first([len(sentence) for sentence in sentences])
+    starts = range(0, len(order), batch_size)
+    batches = [order[start : start + batch_size] for start in starts]
+
+    def translate_rows(rows):
         batch = tf.constant([sentences[row] for row in rows])
-        results = np.asarray(translate(batch)["translations"])
-        for row, result in zip(rows, results, strict=True):
+        return np.asarray(translate(batch)["translations"])
+
+    translations = [""] * len(sentences)
+    results = map_batches(translate_rows, batches)
+    for rows, found in zip(batches, results, strict=True):
+        for row, result in zip(rows, found, strict=True):
             translations[row] = result.decode("utf-8", "replace")
     return translations
 
@@ -166,7 +187,7 @@ def load_test_part(folder, data):
 
 
 def load_model(folder):
-    """Loads greedy search, beam search and alignment."""
+    """Loads greedy search, beam search, alignment and a counter of pieces."""
     path = folder / "saved_model"
     try:
         signatures = tf.saved_model.load(str(path)).signatures
@@ -178,23 +199,35 @@ def load_model(folder):
         ) from error
 
 
-def translate_timed(translate, sources):
+def translate_timed(translate, sources, order, map_batches=map):
     """Translates; returns the number of sentences per second, too."""
-    translate_all(translate, sources[: 4 * BATCH_SIZE])  # the first are slow
+
+    def run(order):
+        return translate_all(
+            translate, sources, order=order, map_batches=map_batches
+        )
+
+    run(order[: 4 * BATCH_SIZE])  # the first are slow
     started = time.perf_counter()
-    translations = translate_all(translate, sources)
+    translations = run(order)
     return translations, len(sources) / (time.perf_counter() - started)
 
 
-def report_translations(translate, sources, references):
+def report_translations(translate, sources, references, order):
     """Prints speed and scores; returns the scores by length."""
-    translations, speed = translate_timed(translate, sources)
+    with ThreadPoolExecutor(BATCHES_AT_ONCE) as pool:
+        translations, speed = translate_timed(
+            translate, sources, order, pool.map
+        )
     for name, (score, signature) in measure(translations, references).items():
         print(f"{name:>15} {score:6.2f}  {signature}")
     rows = bleu_by_length(sources, translations, references)
     for label, count, score in rows:
         print(f"{label:>9} words {score:6.2f}  BLEU of {count:,} sentences")
-    print(f"    sentences/s {speed:6,.0f}  in batches of {BATCH_SIZE}")
+    print(
+        f"    sentences/s {speed:6,.0f}  in batches of {BATCH_SIZE}, "
+        f"{BATCHES_AT_ONCE} at once"
+    )
     return rows
 
 
@@ -236,13 +269,17 @@ def report(folder, data=None, align=None):
         align: A file of word alignments, or "phrases", as `read_gold` of
             `gold_alignments.py` takes it.
     """
+    # Every core has a batch of its own: cores that share one wait a lot.
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     folder = Path(folder)
     sources, references = load_test_part(folder, data)
-    greedy, beams, aligner = load_model(folder)
+    greedy, beams, aligner, count_pieces = load_model(folder)
+    pieces = count_pieces(sentences=tf.constant(sources))["pieces"]
+    order = longest_first(pieces)
     if align:
         report_alignment(aligner, align)
     print(f"{len(sources):,} test sentences")
     print("greedy search:")
-    report_translations(greedy, sources, references)
+    report_translations(greedy, sources, references, order)
     print("beam search:")
-    draw(folder, report_translations(beams, sources, references))
+    draw(folder, report_translations(beams, sources, references, order))

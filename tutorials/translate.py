@@ -13,17 +13,20 @@ nothing else.
 
 import argparse
 import contextlib
+import functools
 import os
 import signal
 import stat
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tqdm import tqdm
 
 
 BATCH_SIZE = 64
+BATCHES_AT_ONCE = os.cpu_count() or 1
 WINDOW_BYTES = 2**17
 LINE_BYTES = 16_000  # 250 pieces of at most 16 characters of 4 bytes
 
@@ -62,6 +65,8 @@ def find_model(folder):
 def load(path, *names):
     """Loads signatures as functions from a list of bytes to named arrays."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # Every core has a batch of its own: cores that share one wait a lot.
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     # Here, because they take seconds: a typing error is told before.
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  registers what the model consists of
@@ -124,11 +129,14 @@ def read_windows(file):
         yield [start.removesuffix(b"\r")], size
 
 
-def batches(lines):
-    """Yields the indices of lines of similar length, BATCH_SIZE at a time."""
-    order = sorted(range(len(lines)), key=lambda index: len(lines[index]))
-    for start in range(0, len(order), BATCH_SIZE):
-        yield order[start : start + BATCH_SIZE]
+def batches(lengths):
+    """Lists the indices of lines of similar length, BATCH_SIZE at a time.
+
+    The longest come first, so that no core is left alone with them.
+    """
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    starts = range(0, len(order), BATCH_SIZE)
+    return [order[start : start + BATCH_SIZE] for start in starts]
 
 
 def translate(model, lines):
@@ -137,20 +145,23 @@ def translate(model, lines):
     return [line.replace(b"\n", b" ") + b"\n" for line in translations]
 
 
-def translate_windows(model, windows, target, bar):
+def translate_windows(model, count_pieces, windows, target, bar):
     """Writes a translation for each line of the windows; counts them."""
     count = 0
-    for lines, size in windows:
-        translations = [b""] * len(lines)
-        step = 1 if bar.total is None else size / len(lines)
-        for rows in batches(lines):
-            results = translate(model, [lines[row] for row in rows])
-            for row, result in zip(rows, results, strict=True):
-                translations[row] = result
-            bar.update(step * len(rows))
-        target.writelines(translations)
-        target.flush()
-        count += len(lines)
+    with ThreadPoolExecutor(BATCHES_AT_ONCE) as pool:
+        for lines, size in windows:
+            translations = [b""] * len(lines)
+            step = 1 if bar.total is None else size / len(lines)
+            every_rows = batches(count_pieces(lines)["pieces"])
+            inputs = ([lines[row] for row in rows] for rows in every_rows)
+            outputs = pool.map(functools.partial(translate, model), inputs)
+            for rows, results in zip(every_rows, outputs, strict=True):
+                for row, result in zip(rows, results, strict=True):
+                    translations[row] = result
+                bar.update(step * len(rows))
+            target.writelines(translations)
+            target.flush()
+            count += len(lines)
     return count
 
 
@@ -169,11 +180,12 @@ def make_bar(source, target):
     )
 
 
-def translate_file(model, source, target):
+def translate_file(functions, source, target):
     """Translates line by line, and says how fast it was."""
     started = time.perf_counter()
     with make_bar(source, target) as bar:
-        count = translate_windows(model, read_windows(source), target, bar)
+        windows = read_windows(source)
+        count = translate_windows(*functions, windows, target, bar)
     speed = count / (time.perf_counter() - started)
     print(f"lines: {count:,} ({speed:,.1f} lines/s)", file=sys.stderr)
 
@@ -186,17 +198,19 @@ def main():
     arguments = parse_arguments()
     path = find_model(arguments.folder)
     name = "beam_search" if arguments.beam_search else "serving_default"
+    names = name, "count_pieces"
     try:
         if arguments.sentences:
-            (model,) = load(path, name)
+            functions = load(path, *names)
             with open_output(arguments.output) as target:
                 windows = [(arguments.sentences, 0)]
-                translate_windows(model, windows, target, tqdm(disable=True))
+                bar = tqdm(disable=True)
+                translate_windows(*functions, windows, target, bar)
         else:
             with open(arguments.input or 0, "rb") as source:
-                (model,) = load(path, name)
+                functions = load(path, *names)
                 with open_output(arguments.output) as target:
-                    translate_file(model, source, target)
+                    translate_file(functions, source, target)
     except OSError as error:
         raise SystemExit(f"Stopped: {error}") from None
 

@@ -171,6 +171,8 @@ def test_where_no_token_is_allowed_nothing_is_made_up():
     [
         ({"min_length": 5}, "min_length=5 and max_length=4"),
         ({"forbidden_tokens": [3, END]}, "end token 2 among"),
+        ({"forbidden_tokens": [3, 99]}, "received 99 among"),
+        ({"forbidden_tokens": [-1]}, "received -1 among"),
         ({"no_repeat_ngram_size": 0}, "no_repeat_ngram_size"),
     ],
 )

@@ -51,7 +51,27 @@ def test_translations_come_back_in_the_order_of_the_sentences():
     translations = evaluation.translate_all(reverse(batches), sentences, 3)
     assert translations == [text[::-1] for text in sentences]
     # Similar lengths share a batch.
-    assert batches == [["", "a", "b"], ["ab", "abc", "abcd"], ["ñandú"]]
+    assert batches == [["ñandú", "abcd", "abc"], ["ab", "a", "b"], [""]]
+
+
+def test_batches_are_taken_in_the_order_and_by_the_map_that_are_given():
+    taken, batches = [], []
+
+    def take(function, items):
+        taken.extend(map(list, items))
+        return map(function, items)
+
+    translations = evaluation.translate_all(
+        reverse(batches), ["ab", "cd", "ef", "gh"], 2, [2, 0, 3], take
+    )
+    assert translations == ["ba", "", "fe", "hg"]  # one was not asked for
+    assert taken == [[2, 0], [3]]
+    assert batches == [["ef", "ab"], ["gh"]]
+
+
+def test_the_greatest_lengths_come_first():
+    order = evaluation.longest_first([3, 1, 4, 1, 5])
+    np.testing.assert_array_equal(order, [4, 2, 0, 1, 3])
 
 
 def test_sixty_four_sentences_are_translated_at_a_time():
@@ -261,7 +281,9 @@ def test_speed_leaves_the_first_batches_out(monkeypatch):
 
     monkeypatch.setattr(evaluation, "time", clock)
     sentences = ["a"] * 640
-    translations, speed = evaluation.translate_timed(slow_at_first, sentences)
+    translations, speed = evaluation.translate_timed(
+        slow_at_first, sentences, range(640)
+    )
     assert translations == sentences
     assert speed == pytest.approx(640 / (10 * 0.5))
 

@@ -97,6 +97,14 @@ def test_whole_test_part_is_translated_one_by_one_as_in_batches(signatures):
     assert translate(signatures, "serving_default", lines) == alone
 
 
+def test_pieces_are_counted_as_they_are_read(signatures):
+    batch = tf.constant(CUT[:64])
+    looked = signatures["translate_with_attention"](sentences=batch)
+    counted = signatures["count_pieces"](sentences=batch)["pieces"]
+    real = looked["source_pieces"].numpy() != b"<pad>"
+    np.testing.assert_array_equal(counted, real.sum(axis=-1))
+
+
 @pytest.mark.parametrize("name", SEARCHES)
 def test_attention_comes_with_the_same_translations(signatures, name):
     batch = tf.constant(CUT[:64])

@@ -9,15 +9,18 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 
 import hostile
 import memory
 import pytest
 import tensorflow as tf
+import translate
 from processes import ENVIRONMENT
 from processes import TUTORIALS
 from processes import run
 from processes import wait_for
+from tqdm import tqdm
 from translate import read_windows
 
 
@@ -34,6 +37,10 @@ class Echo(tf.Module):
     def beams(self, sentences):
         return {"translations": "beams: " + sentences}
 
+    @tf.function(input_signature=[SENTENCES])
+    def count_pieces(self, sentences):
+        return {"pieces": tf.strings.length(sentences)}
+
 
 @pytest.fixture(scope="module")
 def echo(tmp_path_factory):
@@ -42,7 +49,11 @@ def echo(tmp_path_factory):
     tf.saved_model.save(
         module,
         str(folder / "saved_model"),
-        {"serving_default": module.greedy, "beam_search": module.beams},
+        {
+            "serving_default": module.greedy,
+            "beam_search": module.beams,
+            "count_pieces": module.count_pieces,
+        },
     )
     return folder
 
@@ -101,6 +112,33 @@ def test_lines_of_an_input(given, lines):
     windows = list(read_windows(io.BytesIO(given)))
     assert [line for window, _ in windows for line in window] == lines
     assert sum(size for _, size in windows) == len(given)  # what the bar adds
+
+
+def test_several_batches_at_once_the_longest_first(monkeypatch):
+    """Each waits until three are there, so one after the other would fail."""
+    monkeypatch.setattr(translate, "BATCHES_AT_ONCE", 3)
+    three, seen = threading.Barrier(3, timeout=60), []
+
+    def echo(lines):
+        seen.append(sorted(map(len, lines), reverse=True))
+        three.wait()
+        return {"translations": lines}
+
+    lines = [b"x" * (i % 97) for i in range(6 * 64)]
+    target = io.BytesIO()
+    count = translate.translate_windows(
+        echo,
+        lambda lines: {"pieces": list(map(len, lines))},
+        [(lines, 0)],
+        target,
+        tqdm(disable=True),
+    )
+    assert count == len(lines)
+    assert target.getvalue() == b"\n".join(lines) + b"\n"
+    lengths = sorted(map(len, lines), reverse=True)
+    wanted = [lengths[start : start + 64] for start in range(0, 384, 64)]
+    assert sorted(seen, reverse=True) == wanted
+    assert sorted(seen[:3], reverse=True) == wanted[:3]
 
 
 def test_windows_are_small():
