@@ -6,9 +6,9 @@
         --input spanish.txt --output english.txt
 
 One translation for each sentence given, or else for each line of the input,
-in the same order. Input of any size takes the same memory; of a line, the
-first 16,000 bytes count. It needs tensorflow, tensorflow_text and tqdm, and
-nothing else.
+in the same order. Every core works at a batch of its own. Input of any size
+takes the same memory; of a line, the first 16,000 bytes count. It needs
+tensorflow, tensorflow_text and tqdm, and nothing else.
 """
 
 import argparse
