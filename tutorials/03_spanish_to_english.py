@@ -675,8 +675,8 @@ def align(sources, targets):
 functions["align"] = align
 
 # %% [markdown]
-# Sentences of as many pieces make the fastest batches, so whoever has a file
-# of them may want to know how many pieces each has.
+# A batch takes as long as its longest sentence. Who translates a whole file
+# sorts it by the number of pieces first; this is what counts them.
 
 
 # %%
