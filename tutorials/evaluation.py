@@ -6,7 +6,6 @@ compared with all of them.
 """
 
 import json
-import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +18,16 @@ from gold_alignments import alignment_errors
 from matplotlib.figure import Figure
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics import CHRF
+from translate import BATCH_SIZE
+from translate import BATCHES_AT_ONCE
+from translate import batches
+from translate import longest_first
+from translate import use_one_core_for_each_batch
 
 from keras_attention.datasets import spanish_english
 
 
 SIGNATURES = "serving_default", "beam_search", "align", "count_pieces"
-BATCH_SIZE = 64
-BATCHES_AT_ONCE = os.cpu_count() or 1
 COLOR = "tab:blue"
 WORDS = {
     "up to 5": range(6),
@@ -45,11 +47,6 @@ def group(pairs):
     return list(grouped), list(grouped.values())
 
 
-def longest_first(lengths):
-    """Lists positions, those of the greatest lengths first."""
-    return np.argsort(-np.asarray(lengths), kind="stable")
-
-
 def translate_all(
     translate, sentences, batch_size=BATCH_SIZE, order=None, map_batches=map
 ):
@@ -66,16 +63,15 @@ def translate_all(
     """
     if order is None:
         order = longest_first([len(sentence) for sentence in sentences])
-    starts = range(0, len(order), batch_size)
-    batches = [order[start : start + batch_size] for start in starts]
+    every_rows = batches(order, batch_size)
 
     def translate_rows(rows):
         batch = tf.constant([sentences[row] for row in rows])
         return np.asarray(translate(batch)["translations"])
 
     translations = [""] * len(sentences)
-    results = map_batches(translate_rows, batches)
-    for rows, found in zip(batches, results, strict=True):
+    results = map_batches(translate_rows, every_rows)
+    for rows, found in zip(every_rows, results, strict=True):
         for row, result in zip(rows, found, strict=True):
             translations[row] = result.decode("utf-8", "replace")
     return translations
@@ -269,8 +265,7 @@ def report(folder, data=None, align=None):
         align: A file of word alignments, or "phrases", as `read_gold` of
             `gold_alignments.py` takes it.
     """
-    # Every core has a batch of its own: cores that share one wait a lot.
-    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+    use_one_core_for_each_batch()
     folder = Path(folder)
     sources, references = load_test_part(folder, data)
     greedy, beams, aligner, count_pieces = load_model(folder)

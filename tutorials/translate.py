@@ -62,11 +62,18 @@ def find_model(folder):
     )
 
 
+def use_one_core_for_each_batch():
+    """To be called before TensorFlow computes anything; see BATCHES_AT_ONCE.
+
+    Cores that share the small operations of one batch wait a lot.
+    """
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+
+
 def load(path, *names):
     """Loads signatures as functions from a list of bytes to named arrays."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # Every core has a batch of its own: cores that share one wait a lot.
-    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+    use_one_core_for_each_batch()
     # Here, because they take seconds: a typing error is told before.
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  registers what the model consists of
@@ -129,14 +136,16 @@ def read_windows(file):
         yield [start.removesuffix(b"\r")], size
 
 
-def batches(lengths):
-    """Lists the indices of lines of similar length, BATCH_SIZE at a time.
+def longest_first(lengths):
+    """Lists positions by length, so that no core is left with the longest."""
+    lengths = list(map(int, lengths))
+    return sorted(range(len(lengths)), key=lambda index: -lengths[index])
 
-    The longest come first, so that no core is left alone with them.
-    """
-    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
-    starts = range(0, len(order), BATCH_SIZE)
-    return [order[start : start + BATCH_SIZE] for start in starts]
+
+def batches(order, batch_size=BATCH_SIZE):
+    """Cuts a list of positions into batches."""
+    starts = range(0, len(order), batch_size)
+    return [order[start : start + batch_size] for start in starts]
 
 
 def translate(model, lines):
@@ -152,7 +161,7 @@ def translate_windows(model, count_pieces, windows, target, bar):
         for lines, size in windows:
             translations = [b""] * len(lines)
             step = 1 if bar.total is None else size / len(lines)
-            every_rows = batches(count_pieces(lines)["pieces"])
+            every_rows = batches(longest_first(count_pieces(lines)["pieces"]))
             inputs = ([lines[row] for row in rows] for rows in every_rows)
             outputs = pool.map(functools.partial(translate, model), inputs)
             for rows, results in zip(every_rows, outputs, strict=True):

@@ -44,6 +44,16 @@ class Constraints(NamedTuple):
                 "decode", "no_repeat_ngram_size", self.no_repeat_ngram_size
             )
 
+    def check_forbidden(self, vocabulary_size):
+        """Raises ValueError where a forbidden token is none."""
+        for token in self.forbidden_tokens:
+            if not 0 <= token < vocabulary_size:
+                raise ValueError(
+                    f"`decode` received {token} among the forbidden_tokens. "
+                    f"Expected ids from 0 to {vocabulary_size - 1}, since the "
+                    f"step gives {vocabulary_size} logits."
+                )
+
     def forbid(self, index, history, vocabulary_size):
         """Tells which tokens must not be the next ones.
 

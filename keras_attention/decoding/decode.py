@@ -157,7 +157,7 @@ def decode(
         logits, state, attention_scores = step(tokens, state)
         vocabulary_size = logits.shape[-1]
         _check_padding(padding_token, vocabulary_size)
-        _check_forbidden(constraints.forbidden_tokens, vocabulary_size)
+        constraints.check_forbidden(vocabulary_size)
         next_tokens = NextTokens(
             logits,
             finished,
@@ -293,16 +293,6 @@ def _check_padding(padding_token, vocabulary_size):
             f"{vocabulary_size} logits; what follows the end can be replaced "
             "with the help of `lengths`."
         )
-
-
-def _check_forbidden(tokens, vocabulary_size):
-    for token in tokens:
-        if not 0 <= token < vocabulary_size:
-            raise ValueError(
-                f"`decode` received {token} among the forbidden_tokens. "
-                f"Expected ids from 0 to {vocabulary_size - 1}, since the step "
-                f"gives {vocabulary_size} logits."
-            )
 
 
 def _write_step(past, index, part):
