@@ -18,8 +18,8 @@ FUNCTIONS = PUBLIC | METHODS
 WITHOUT_HINT = set(
     """
     attention_scores finished forbidden hidden initial_state inputs key keys
-    logits mask memory memory_mask noise query scores sequences state states
-    tokens value weights
+    length_limits logits mask memory memory_mask noise query scores sequences
+    state states tokens value weights
     batch_size max_length num_steps query_length rows sampling_probability step
     input_shape inputs_shape keys_shape memory_shape query_shape
     sequences_shape shape states_shape tokens_shape

@@ -539,15 +539,22 @@ def make_decoder(vocabulary_size, units):
 
 # %% [markdown]
 # In training the decoder is given the true words before each word; in use
-# `generate` gives it its own, from the start token to the end token.
+# `generate` gives it its own, from the start token to the end token. A model
+# may come to repeat itself without end: no translation becomes longer than
+# twice its source and ten pieces, whatever shares its batch.
+
 
 # %%
-LIMITS = {
-    "start_token": START,
-    "end_token": END,
-    "forbidden_tokens": (PADDING, START, UNKNOWN),
-    "max_length": MAX_TARGET,
-}
+def limits(source):
+    source_lengths = tf.math.count_nonzero(source != PADDING, axis=1)
+    return {
+        "start_token": START,
+        "end_token": END,
+        "forbidden_tokens": (PADDING, START, UNKNOWN),
+        "max_length": MAX_TARGET,
+        "length_limits": 2 * source_lengths + 10,
+    }
+
 
 # %% [markdown]
 # The whole model reads a source and a target, and predicts every next piece.
@@ -577,7 +584,7 @@ class Translator(keras.Model):
             *self.encoder(source),
             strategy=search,
             return_attention_scores=with_attention,
-            **LIMITS,
+            **limits(source),
         )
 
 

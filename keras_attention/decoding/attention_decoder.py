@@ -232,6 +232,7 @@ class AttentionDecoder(keras.layers.Layer):
         min_length: int = 0,
         forbidden_tokens: Sequence[int] = (),
         no_repeat_ngram_size: int | None = None,
+        length_limits=None,
         return_attention_scores: bool = True,
     ) -> DecodingResult:
         """Decodes a sequence for every memory.
@@ -254,6 +255,8 @@ class AttentionDecoder(keras.layers.Layer):
                 the unknown token; not the end token.
             no_repeat_ngram_size: Length of the runs of tokens that must not
                 occur twice in a sequence; None where any may.
+            length_limits: Integer, `(batch,)`, most tokens of each example
+                where that is less than `max_length`, or None; see `decode`.
             return_attention_scores: Whether to keep them. To decode hundreds
                 of tokens with many rows is faster without; see `decode`.
 
@@ -294,6 +297,7 @@ class AttentionDecoder(keras.layers.Layer):
             min_length=min_length,
             forbidden_tokens=forbidden_tokens,
             no_repeat_ngram_size=no_repeat_ngram_size,
+            length_limits=length_limits,
             return_attention_scores=return_attention_scores,
         )
 

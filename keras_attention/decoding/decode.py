@@ -13,6 +13,7 @@ from keras_attention.decoding.next_tokens import NextTokens
 from keras_attention.decoding.strategy import DecodingStrategy
 from keras_attention.decoding.strategy import Hypotheses
 from keras_attention.decoding.strategy import check_strategy
+from keras_attention.validation import shapes_agree
 
 
 class DecodingResult(NamedTuple):
@@ -84,6 +85,7 @@ def decode(
     min_length: int = 0,
     forbidden_tokens: Sequence[int] = (),
     no_repeat_ngram_size: int | None = None,
+    length_limits=None,
     return_attention_scores: bool = True,
 ) -> DecodingResult:
     """Decodes with a step function of your own.
@@ -111,6 +113,13 @@ def decode(
             unknown token; not the end token.
         no_repeat_ngram_size: Length of the runs of tokens that must not occur
             twice in a sequence, for example 3; None where any may.
+        length_limits: Integer, `(batch,)`, most tokens of each example, or
+            None. Where a limit is less than `max_length`, or than
+            `min_length`, it is the limit that counts; one token is always
+            put out. With twice the tokens of its source and ten, say, a
+            sequence that repeats itself without end does not keep the
+            others of its batch waiting, and each still gets what it would
+            get alone.
         return_attention_scores: Whether to keep what the step returns of
             them. To decode hundreds of tokens with many rows is faster
             without: TensorFlow copies all that is kept at every step, unless
@@ -149,6 +158,12 @@ def decode(
     )
     constraints.check(max_length)
     rows = batch_size * strategy.num_beams
+    limits = max_length
+    if length_limits is not None:
+        limits = ops.cast(length_limits, "int32")
+        _check_limits(tuple(limits.shape), batch_size)
+        limits = ops.minimum(limits, max_length)
+        limits = ops.repeat(limits, strategy.num_beams)  # rows
     noise = strategy.draw_noise(max_length, rows)
 
     def turn(index, carried):
@@ -195,7 +210,7 @@ def decode(
         return _Carried(
             tokens,
             scores,
-            finished | ops.equal(tokens, end_token),
+            finished | ops.equal(tokens, end_token) | (lengths >= limits),
             lengths,
             coverage,
             state,
@@ -227,7 +242,7 @@ def decode(
     def is_unfinished(index, *flat):
         carried = unpack(flat)
         settled = strategy.is_settled(
-            _hypotheses(carried), carried.finished, max_length
+            _hypotheses(carried), carried.finished, limits
         )
         return (index < max_length) & ~ops.all(settled)
 
@@ -280,6 +295,16 @@ def _check_arguments(max_length, start_token, end_token):
         raise ValueError(
             f"`decode` received {start_token} as start_token and as "
             "end_token. Expected two different ids."
+        )
+
+
+def _check_limits(shape, batch_size):
+    batch_size = batch_size if isinstance(batch_size, int) else None
+    if not shapes_agree(shape, (batch_size,)):
+        raise ValueError(
+            f"`decode` received length_limits of shape {shape} and "
+            f"batch_size={batch_size}. Expected a limit for each example, "
+            "`(batch,)`; one that holds for all is max_length."
         )
 
 

@@ -128,7 +128,8 @@ class DecodingStrategy:
         Args:
             hypotheses: `Hypotheses` as they are after a step.
             finished: Boolean, `(rows,)`, True where a sequence has ended.
-            max_length: Most tokens of a sequence; integer or scalar tensor.
+            max_length: Most tokens of a sequence; integer, scalar tensor, or
+                one for each of the rows.
 
         Returns:
             Boolean, `(rows,)`.

@@ -424,6 +424,27 @@ def test_stopping_early_changes_nothing(num_return, penalties, rng):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("penalties", PENALTIES.values(), ids=PENALTIES)
+def test_example_with_a_limit_gets_what_it_gets_alone(penalties, rng):
+    """Whatever the others of its batch are allowed."""
+    automaton = Automaton(rng, batch=31, scale=1.5)
+    limits = rng.integers(1, 13, automaton.batch)
+    strategy = BeamSearch(3, num_return=3, **penalties)
+    together = automaton.decode(strategy, max_length=13, length_limits=limits)
+    alone = {
+        limit: automaton.decode(strategy, max_length=limit)
+        for limit in map(int, np.unique(limits))
+    }
+    for example, limit in enumerate(map(int, limits)):
+        for name in ("tokens", "lengths", "scores", "attention_scores"):
+            received = np.array(getattr(together, name))[example]
+            if name in ("tokens", "attention_scores"):
+                assert not received[:, limit:].any()  # padding, and 0
+                received = received[:, :limit]
+            expected = np.array(getattr(alone[limit], name))[example]
+            np.testing.assert_allclose(received, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("length_penalty", "max_length", "steps"),
     # One hypothesis ends at once, with log 0.9 = -0.105 over (6 / 6)^w. The
@@ -436,8 +457,9 @@ def test_stopping_early_changes_nothing(num_return, penalties, rng):
         (1.0, 200, 4),  # over 205 / 6: -0.067, -0.082, -0.097, -0.112
     ],
 )
+@pytest.mark.parametrize("limit", [None, "less", "more"])
 def test_search_stops_when_nothing_can_overtake(
-    length_penalty, max_length, steps
+    length_penalty, max_length, steps, limit
 ):
     """Can be checked on paper; see OpenNMT/OpenNMT-py#1320."""
     turns = []
@@ -456,7 +478,8 @@ def test_search_stops_when_nothing_can_overtake(
         batch_size=1,
         start_token=START,
         end_token=END,
-        max_length=max_length,
+        max_length=1000 if limit == "less" else max_length,
+        length_limits=limit and [max_length if limit == "less" else 1000],
         strategy=BeamSearch(2, length_penalty=length_penalty),
     )
     np.testing.assert_allclose(result.scores, [[np.log(0.9)]], atol=1e-6)

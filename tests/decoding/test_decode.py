@@ -120,17 +120,20 @@ def test_dtypes_and_shapes_are_those_documented():
 
 @pytest.mark.parametrize("mode", TWO_MODES)
 @pytest.mark.parametrize(
-    ("words", "max_length", "expected"),
+    ("words", "max_length", "limits", "expected"),
     [
-        (["no>", "so>"], 19, 3),
-        (["no>", "hello>"], 19, 6),
-        (["banana"], 5, 5),
-        ([">"], 19, 1),
-        (["no>"], 1, 1),
+        (["no>", "so>"], 19, None, 3),
+        (["no>", "hello>"], 19, None, 6),
+        (["banana"], 5, None, 5),
+        ([">"], 19, None, 1),
+        (["no>"], 1, None, 1),
+        (["no>", "hello>"], 19, [19, 4], 4),
     ],
-    ids=["both_end", "one_ends_later", "cut", "at_once", "one_token"],
+    ids=["both_end", "one_ends_later", "cut", "at_once", "one_token", "limit"],
 )
-def test_loop_stops_when_every_row_has_ended(words, max_length, expected, mode):
+def test_loop_stops_when_every_row_has_ended(
+    words, max_length, limits, expected, mode
+):
     turns = []
     step, state = spell(words)
 
@@ -146,6 +149,7 @@ def test_loop_stops_when_every_row_has_ended(words, max_length, expected, mode):
             start_token=START,
             end_token=END,
             max_length=max_length,
+            length_limits=limits,
             strategy=keras_attention.GreedySearch(),
         ).tokens
 
@@ -245,6 +249,38 @@ def test_max_length_may_be_a_tensor():
     )
     assert [text(tokens[0, 0]) for tokens in results] == ["hell", "hello>---"]
     assert traces == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_limit_of_an_example_ends_it(mode):
+    """One token is put out even with a limit of 0."""
+    result = in_mode(lambda limits: run(length_limits=limits), mode)(
+        np.array([4, 9, 0], "int32")
+    )
+    assert [text(row) for row in result.tokens[:, 0]] == [
+        "hell---",
+        "no>----",
+        "b------",
+    ]
+    np.testing.assert_array_equal(result.lengths, [[4], [3], [1]])
+    np.testing.assert_allclose(
+        result.scores, COST * np.array([[4], [3], [1]]), rtol=1e-5
+    )
+    looked_at = np.sum(np.array(result.attention_scores) > 0, axis=(1, 2, 3))
+    np.testing.assert_array_equal(looked_at, [4, 3, 1])
+
+
+def test_limit_of_an_example_is_at_most_max_length():
+    assert [
+        text(row)
+        for row in run(max_length=2, length_limits=[4, 9, 1]).tokens[:, 0]
+    ] == ["he", "no", "b-"]
+
+
+def test_limit_of_an_example_comes_before_min_length():
+    result = run(min_length=5, length_limits=[2, 7, 7])
+    assert [text(row) for row in result.tokens[:, 0]][0] == "he-----"
+    np.testing.assert_array_equal(result.lengths[0], [2])
 
 
 # Beams
@@ -354,8 +390,20 @@ def test_what_is_no_strategy_raises(strategy):
         ({"end_token": START}, "Expected two different ids"),
         ({"padding_token": 14}, r"Expected an id from 0 to 13"),
         ({"padding_token": -1}, r"Expected an id from 0 to 13"),
+        ({"length_limits": 5}, r"of shape \(\) and batch_size=3"),
+        ({"length_limits": [5, 5]}, r"of shape \(2,\) and batch_size=3"),
+        ({"length_limits": [[5], [5], [5]]}, r"a limit for each example"),
     ],
-    ids=["zero", "negative", "same_tokens", "padding", "negative_padding"],
+    ids=[
+        "zero",
+        "negative",
+        "same_tokens",
+        "padding",
+        "negative_padding",
+        "one_limit",
+        "limits_of_another_batch",
+        "limits_of_rows",
+    ],
 )
 def test_errors_of_the_arguments(arguments, expected):
     with pytest.raises(ValueError, match=expected):

@@ -133,6 +133,7 @@ def test_one_trace_serves_all_sizes_and_all_maximal_lengths(strategy, rng):
             memory_mask,
             max_length,
             strategy=strategy,
+            length_limits=2 * ops.sum(ops.cast(memory_mask, "int32"), axis=1),
             **OPTIONS,
         )
 
@@ -148,6 +149,7 @@ def test_one_trace_serves_all_sizes_and_all_maximal_lengths(strategy, rng):
     assert traces == 1
     for call, result in zip(calls, results, strict=True):
         assert result.tokens.shape[-1] == call[-1]
+        assert np.all(result.lengths <= 2 * np.sum(call[1], 1, keepdims=True))
         assert_equal(result, run(*call))
 
 

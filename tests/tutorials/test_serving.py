@@ -16,6 +16,7 @@ from keras_attention.datasets import spanish_english
 
 
 pytestmark = pytest.mark.slow
+END = 2
 LINES = hostile.hostile_lines(1000)
 CUT = [line[:16_000] for line in LINES]  # as translate.py reads them
 SEARCHES = {
@@ -111,12 +112,28 @@ def test_attention_comes_with_the_same_translations(signatures, name):
     looked = signatures[SEARCHES[name]](sentences=batch)
     looked = {name: value.numpy() for name, value in looked.items()}
     assert list(looked["translations"]) == translate(signatures, name, CUT[:64])
-    ends = np.cumsum(looked["target_pieces"] == b"</s>", axis=1) > 0
-    written = np.pad(~ends, ((0, 0), (1, 0)), constant_values=True)[:, :-1]
+    written = looked["target_pieces"] != b"<pad>"
     sums = looked["attention_scores"].sum(axis=-1)
     np.testing.assert_allclose(sums, written, atol=1e-5)
     padding = looked["source_pieces"] == b"<pad>"
     assert not looked["attention_scores"].swapaxes(1, 2)[padding].any()
+
+
+@pytest.mark.parametrize("name", SEARCHES.values())
+def test_what_does_not_end_is_cut_by_the_length_of_its_source(finished, name):
+    """Twice its pieces and ten, at most 200, whatever shares its batch."""
+    loaded = tf.saved_model.load(str(finished / "saved_model"))
+    function = loaded.signatures[name]
+    biases = [one for one in function.variables if len(one.shape) == 1]
+    logits = max(biases, key=lambda bias: bias.shape[0])  # one for each piece
+    logits.assign(tf.tensor_scatter_nd_sub(logits, [[END]], [1000.0]))
+    looked = function(sentences=tf.constant(CUT[:64]))
+    read, written = (
+        np.sum(looked[pieces].numpy() != b"<pad>", axis=1)
+        for pieces in ("source_pieces", "target_pieces")
+    )
+    np.testing.assert_array_equal(written, np.minimum(2 * read + 10, 200))
+    assert len(set(written)) > 7
 
 
 def test_memory_does_not_grow_with_the_number_of_lines(finished, tmp_path):
